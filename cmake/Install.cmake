@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+# find_package(tileglu CONFIG) -> tileglu::tileglu, and a relocatable pkg-config file.
+include(CMakePackageConfigHelpers)
+install(TARGETS tileglu EXPORT tileglu-targets)
+install(FILES include/tileglu/tileglu.h include/tileglu/tileglu.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tileglu)
+if(TILEGLU_HAVE_CPU)
+  install(TARGETS tileglu_cpu LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+if(TARGET tileglu_tool)
+  install(TARGETS tileglu_tool)
+endif()
+install(EXPORT tileglu-targets NAMESPACE tileglu:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tileglu)
+configure_package_config_file(cmake/tileglu-config.cmake.in ${PROJECT_BINARY_DIR}/cmake/tileglu-config.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tileglu)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/cmake/tileglu-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/cmake/tileglu-config.cmake ${PROJECT_BINARY_DIR}/cmake/tileglu-config-version.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tileglu)
+configure_file(cmake/tileglu.pc.in ${PROJECT_BINARY_DIR}/cmake/tileglu.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/cmake/tileglu.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gate activations: one definition for the GPU epilogues (float), the CPU backend (float, written so that compilers
+// vectorise it) and the fp64 reference. To add one: a value in tileglu.h, a functor here, a line in visit_activation.
+//
+// Everything exponential is built on e = 2^x with x <= 0, so that 1 + e lies in (1, 2] and nothing overflows.
+// Policy: NaN in, NaN out; +inf gives +inf (sigmoid 1, gelu and silu inf); silu and gelu of -inf are -inf * 0 = NaN, as
+// in the formula x / (1 + exp(-x)) evaluated by IEEE rules, on every backend alike.
+#pragma once
+
+#include "core/layout.hpp"
+
+#include <bit>
+#include <cmath>
+#include <utility>
+
+namespace tileglu {
+
+// 2^x for x <= 0 (and NaN). Device: one MUFU instruction, 2 ulp. Host float: polynomial of degree 6 after splitting off
+// the integer part, 1.1 ulp measured over [-126, 0] (tests/unit/activation_test.cpp); below -126 it flushes to 0 or
+// nearly.
+TILEGLU_HOST_DEVICE float exp2_nonpositive(float x) {
+#if defined(__CUDA_ARCH__)
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer held in the low mantissa bits
+  const float clamped = x < -126.0F ? -126.0F : x;  // NaN passes
+  const float shifted = clamped + kRound;
+  const float f = clamped - (shifted - kRound);  // in [-0.5, 0.5]
+  float p = 1.535336188319500e-4F;               // Cephes exp2f coefficients (Moshier), |f| <= 0.5
+  p = p * f + 1.339887440266574e-3F;
+  p = p * f + 9.618437357674640e-3F;
+  p = p * f + 5.550332471162809e-2F;
+  p = p * f + 2.402264791363012e-1F;
+  p = p * f + 6.931472028550421e-1F;
+  p = p * f + 1.0F;
+  const float scale = std::bit_cast<float>((std::bit_cast<std::uint32_t>(shifted) << 23) + 0x3F800000U);
+  return p * scale;
+#endif
+}
+TILEGLU_HOST_DEVICE double exp2_nonpositive(double x) {
+  return std::exp2(x);
+}
+
+// 1 / d for d in [1, 2].
+TILEGLU_HOST_DEVICE float reciprocal(float d) {
+#if defined(__CUDA_ARCH__)
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(d));
+  return r;
+#else
+  return 1.0F / d;
+#endif
+}
+TILEGLU_HOST_DEVICE double reciprocal(double d) {
+  return 1.0 / d;
+}
+
+// x * sigmoid(s), with sigmoid(s) = 1 / (1 + e^-s).
+template <class T>
+TILEGLU_HOST_DEVICE T times_sigmoid(T x, T s) {
+  const T magnitude = s < T(0) ? -s : s;
+  const T e = exp2_nonpositive(magnitude * T(-1.4426950408889634));
+  return (s < T(0) ? x * e : x) * reciprocal(T(1) + e);
+}
+
+struct Silu {
+  template <class T>
+  TILEGLU_HOST_DEVICE T operator()(T g) const {
+    return times_sigmoid(g, g);
+  }
+};
+
+// 0.5 g (1 + tanh(z)) = g sigmoid(2 z)
+struct GeluTanh {
+  template <class T>
+  TILEGLU_HOST_DEVICE T operator()(T g) const {
+    return times_sigmoid(g, g * (T(1.5957691216057308) + T(0.07135481282052174) * g * g));
+  }
+};
+
+struct GeluErf {
+  template <class T>
+  TILEGLU_HOST_DEVICE T operator()(T g) const {
+    using std::erfc;
+    return T(0.5) * g * erfc(g * T(-0.7071067811865476));  // erfc keeps the relative accuracy of the negative tail
+  }
+};
+
+struct Relu {
+  template <class T>
+  TILEGLU_HOST_DEVICE T operator()(T g) const {
+    return g < T(0) ? T(0) : g;  // NaN passes
+  }
+};
+
+struct Sigmoid {
+  template <class T>
+  TILEGLU_HOST_DEVICE T operator()(T g) const {
+    return times_sigmoid(T(1), g);
+  }
+};
+
+struct Identity {
+  template <class T>
+  TILEGLU_HOST_DEVICE T operator()(T g) const {
+    return g;
+  }
+};
+
+// Calls visitor(functor) for the activation; the one run-time to compile-time switch.
+template <class Visitor>
+decltype(auto) visit_activation(Activation activation, Visitor&& visitor) {
+  switch (activation) {
+    case Activation::kSilu: return std::forward<Visitor>(visitor)(Silu{});
+    case Activation::kGeluTanh: return std::forward<Visitor>(visitor)(GeluTanh{});
+    case Activation::kGeluErf: return std::forward<Visitor>(visitor)(GeluErf{});
+    case Activation::kRelu: return std::forward<Visitor>(visitor)(Relu{});
+    case Activation::kSigmoid: return std::forward<Visitor>(visitor)(Sigmoid{});
+    case Activation::kIdentity: break;
+  }
+  return std::forward<Visitor>(visitor)(Identity{});
+}
+
+}  // namespace tileglu

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Planner of the sm90 backend: candidates -> legal, with reason -> predicted time -> best. Pure functions of the
+// problem and the device description; no CUDA headers.
+#pragma once
+
+#include "core/problem.hpp"
+#include "core/status.hpp"
+#include "plan/device_spec.hpp"
+#include "plan/kernel_config.hpp"
+
+#include <string_view>
+#include <vector>
+
+namespace tileglu {
+
+struct Candidate {
+  int row = 0;              // index into kSm90Configs
+  Status legal;             // OK, or kNotSupported and the rule that the problem breaks
+  double predicted_us = 0;  // only if legal
+};
+
+// Whether the kernel can run the problem on the device.
+Status legal(const KernelConfig& config, const Problem& problem, const DeviceSpec& device);
+// Model of the time, in microseconds; for choosing, not for reporting.
+double predict_us(const KernelConfig& config, const Problem& problem, const DeviceSpec& device);
+// All rows whose family or full name is `kernel` (all rows if empty), best legal first.
+std::vector<Candidate> candidates(const Problem& problem, const DeviceSpec& device, std::string_view kernel = {});
+// The best legal row; else kInvalidArgument for an unknown name, or kNotSupported with the reason of each row.
+Result<Candidate> choose(const Problem& problem, const DeviceSpec& device, std::string_view kernel = {});
+
+}  // namespace tileglu

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # tileglu_options: what every target of this project compiles with.
 add_library(tileglu_options INTERFACE)
+# Not CMAKE_CXX_STANDARD: CUDA targets would inherit it as CUDA_STANDARD, and CMake 3.25 does not know that nvcc has 20.
+target_compile_features(tileglu_options INTERFACE cxx_std_20)
 target_include_directories(tileglu_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(tileglu_options INTERFACE fmt::fmt-header-only Threads::Threads)
 target_compile_definitions(tileglu_options INTERFACE TILEGLU_HAVE_CUDA=$<BOOL:${TILEGLU_HAVE_CUDA}>)
@@ -27,7 +29,7 @@ function(tileglu_cuda_library target)
   target_link_libraries(${target} PRIVATE tileglu_options)
   target_include_directories(${target} SYSTEM PRIVATE ${CUTLASS_INCLUDE_DIR})
   target_compile_definitions(${target} PRIVATE NDEBUG)
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xptxas=-v
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --expt-relaxed-constexpr -Xptxas=-v
     -Xcompiler=-Wall>)
   set_property(TARGET ${target} PROPERTY CXX_VISIBILITY_PRESET hidden)
 endfunction()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# find_package(tileglu CONFIG) -> tileglu::tileglu, and a relocatable pkg-config file.
+# find_package(tileglu CONFIG) -> tileglu::tileglu, and a pkg-config file; the installed tree can be moved.
 include(CMakePackageConfigHelpers)
 install(TARGETS tileglu EXPORT tileglu-targets)
 install(FILES include/tileglu/tileglu.h include/tileglu/tileglu.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tileglu)
@@ -15,5 +15,10 @@ configure_package_config_file(cmake/tileglu-config.cmake.in ${PROJECT_BINARY_DIR
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/cmake/tileglu-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/cmake/tileglu-config.cmake ${PROJECT_BINARY_DIR}/cmake/tileglu-config-version.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tileglu)
+
+# The folder of the .pc file may be lib/pkgconfig or lib/<triplet>/pkgconfig; its way up to the prefix is worked out.
+file(RELATIVE_PATH pkgconfig_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+file(RELATIVE_PATH prefix_to_lib ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
+file(RELATIVE_PATH prefix_to_include ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
 configure_file(cmake/tileglu.pc.in ${PROJECT_BINARY_DIR}/cmake/tileglu.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/cmake/tileglu.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

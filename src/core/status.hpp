@@ -29,6 +29,7 @@ class [[nodiscard]] Status {
   bool ok() const { return code_ == Code::kOk; }
   Code code() const { return code_; }
   const std::string& text() const { return text_; }
+  std::string take_text() && { return std::move(text_); }
 
  private:
   Code code_ = Code::kOk;

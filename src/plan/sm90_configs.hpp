@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sm90 kernels: one row is one kernel. Tests, verify, bench and info walk this table; a new tile is a new row.
+// The sm90 kernels: one row is one kernel. Tests, verify, bench, info and the build walk this table; a new tile is a
+// new row (each starts with its family, which src/backends/sm90/CMakeLists.txt reads). Behind each row: where it is the
+// fastest of its family on an H200 (benchmarks/h200/prefill.json).
 #pragma once
 
 #include "plan/kernel_config.hpp"
@@ -8,11 +10,25 @@
 
 namespace tileglu {
 
-inline constexpr std::array kSm90Configs{
-    KernelConfig{.schedule = Schedule::kPingpong, .tile_m = 128, .tile_n2 = 128, .cluster_m = 2, .granularity = 1},
-    KernelConfig{.schedule = Schedule::kPingpong, .tile_m = 128, .tile_n2 = 128, .cluster_m = 2, .granularity = 8},
-    KernelConfig{.schedule = Schedule::kCooperative, .tile_m = 128, .tile_n2 = 256, .cluster_m = 2, .granularity = 1},
-    KernelConfig{.schedule = Schedule::kCooperative, .tile_m = 128, .tile_n2 = 256, .cluster_m = 2, .granularity = 8},
-};
+// clang-format off
+inline constexpr auto kSm90Configs = std::to_array<KernelConfig>({
+    {.family = KernelFamily::kInterleave, .schedule = Schedule::kPingpong, .tile_m = 128, .tile_n2 = 128, .cluster_m = 2, .granularity = 1},
+    {.family = KernelFamily::kInterleave, .schedule = Schedule::kPingpong, .tile_m = 128, .tile_n2 = 128, .cluster_m = 2, .granularity = 8},
+    {.family = KernelFamily::kInterleave, .schedule = Schedule::kPingpong, .tile_m = 128, .tile_n2 = 192, .cluster_m = 2, .granularity = 8},
+    {.family = KernelFamily::kInterleave, .schedule = Schedule::kCooperative, .tile_m = 128, .tile_n2 = 224, .cluster_m = 2, .granularity = 8},
+    {.family = KernelFamily::kInterleave, .schedule = Schedule::kCooperative, .tile_m = 128, .tile_n2 = 256, .cluster_m = 2, .granularity = 1},
+    {.family = KernelFamily::kInterleave, .schedule = Schedule::kCooperative, .tile_m = 128, .tile_n2 = 256, .cluster_m = 2, .granularity = 8},
+    {.family = KernelFamily::kPaired, .schedule = Schedule::kPingpong, .tile_m = 64, .tile_n2 = 128, .raster_group = 16},
+    {.family = KernelFamily::kPaired, .schedule = Schedule::kPingpong, .tile_m = 128, .tile_n2 = 128, .cluster_m = 2, .raster_group = 16},
+    {.family = KernelFamily::kPaired, .schedule = Schedule::kPingpong, .tile_m = 128, .tile_n2 = 160, .raster_group = 16},
+    {.family = KernelFamily::kPaired, .schedule = Schedule::kPingpong, .tile_m = 128, .tile_n2 = 192, .cluster_m = 2, .raster_group = 16},
+    {.family = KernelFamily::kPaired, .schedule = Schedule::kCooperative, .tile_m = 128, .tile_n2 = 192, .raster_group = 16},
+    {.family = KernelFamily::kPaired, .schedule = Schedule::kCooperative, .tile_m = 128, .tile_n2 = 224, .raster_group = 16},
+    {.family = KernelFamily::kPaired, .schedule = Schedule::kCooperative, .tile_m = 128, .tile_n2 = 256, .raster_group = 16},
+    {.family = KernelFamily::kPaired, .schedule = Schedule::kCooperative, .tile_m = 128, .tile_n2 = 256, .cluster_m = 2, .raster_group = 16},
+    {.family = KernelFamily::kPaired, .schedule = Schedule::kCooperative, .tile_m = 256, .tile_n2 = 128, .raster_group = 16},
+    {.family = KernelFamily::kPaired, .schedule = Schedule::kCooperative, .tile_m = 256, .tile_n2 = 192, .raster_group = 16},
+});
+// clang-format on
 
 }  // namespace tileglu

@@ -15,7 +15,8 @@ struct ErrorReport {
                                     // over all rows: a wrong stripe cannot hide in the whole (field case C12)
   double share_over_1_percent = 0;  // elements with |y - ref| > 0.01 |ref|, of all
   double max_ulp = 0;               // in units in the last place of dtype_y at the reference value
-  std::int64_t not_finite = 0;      // NaN or infinite where the reference is finite
+  std::int64_t not_finite = 0;      // NaN or infinite where the reference, rounded to dtype_y, is not, or the reverse;
+                                    // such elements are in none of the figures above
   std::int64_t unwritten = 0;       // elements that still hold the poison pattern
 };
 

@@ -18,7 +18,16 @@ namespace tileglu::runtime {
 Status cuda_status();
 int device_count();                          // 0 unless cuda_status() is OK
 Result<DeviceSpec> device_spec(int device);  // cached per device
-std::string driver_description();            // "driver 580.95, CUDA 13.0" or "none"
+std::string driver_description();            // "driver 580.95.05, CUDA 13.0" or "none"
+
+// What the GPU reports of itself at this moment; 0 for what it does not report.
+struct DeviceSensors {
+  int sm_clock_mhz = 0, memory_clock_mhz = 0;
+  double power_watts = 0;
+};
+Result<DeviceSensors> device_sensors(int device);
+
+class Stream;
 
 // Memory on the host (page-aligned) or on a GPU.
 class Buffer {
@@ -31,6 +40,8 @@ class Buffer {
   Status upload(const void* host, std::size_t bytes, std::size_t offset = 0) const;
   Status download(void* host, std::size_t bytes, std::size_t offset = 0) const;
   Status fill(unsigned char byte) const;
+  // The same, enqueued on `stream` (of this buffer's device); what flushes the L2 between timed calls.
+  Status fill_async(unsigned char byte, const Stream& stream) const;
 
  private:
   std::shared_ptr<void> data_;
@@ -75,5 +86,9 @@ class Graph {
  private:
   std::shared_ptr<void> handle_;
 };
+
+// Zeros the m rows of n elements of Y, leaving what lies between the rows; enqueued on `stream` for CUDA memory (can be
+// captured). What a problem with k = 0 comes to.
+Status fill_zero_rows(const Problem& problem, void* y, void* stream);
 
 }  // namespace tileglu::runtime

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Counts the results that ./dev test left in a folder and prints them, ending in 'N passed, N failed, N skipped'.
+
+SUITE.xml    JUnit file of one ctest run; a test that could not be started counts as failed.
+steps.tsv    lines 'passed|failed|skipped<TAB>suite<TAB>name<TAB>detail' of what ctest does not run.
+Exit code 1 if anything failed or nothing passed.
+"""
+
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections import namedtuple
+from pathlib import Path
+
+Case = namedtuple("Case", "outcome suite name detail")
+
+
+def junit_case(suite, element):
+    name, status = element.get("name"), element.get("status")
+    skipped = element.find("skipped")
+    if status == "run":
+        return Case("passed", suite, name, "")
+    if status == "disabled":
+        return Case("skipped", suite, name, "disabled")
+    if status == "notrun" and skipped is not None and skipped.get("message", "").startswith("SKIP_"):
+        return Case("skipped", suite, name, skip_reason(element.findtext("system-out") or ""))
+    return Case("failed", suite, name, skipped.get("message", "") if skipped is not None else "")
+
+
+def skip_reason(output):
+    """The text given to GTEST_SKIP, which GoogleTest prints on the line after 'file:line: Skipped'."""
+    lines = output.splitlines()
+    for line, following in zip(lines, lines[1:]):
+        if line.endswith(": Skipped"):
+            return following.strip()
+    return ""
+
+
+def read_suite(path):
+    try:
+        cases = [junit_case(path.stem, element) for element in ElementTree.parse(path).iter("testcase")]
+    except ElementTree.ParseError as error:
+        return [Case("failed", path.stem, path.name, f"cannot be read: {error}")]
+    return cases or [Case("failed", path.stem, path.name, "holds no test")]
+
+
+def read_steps(path):
+    return [Case(*line.split("\t")) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def print_group(title, cases):
+    for suite in dict.fromkeys(case.suite for case in cases):
+        reasons = {}
+        for case in cases:
+            if case.suite == suite:
+                reasons.setdefault(case.detail, []).append(case.name)
+        for reason, names in reasons.items():
+            print(f"{title} in {suite}" + (f" ({reason})" if reason else "") + ": " + " ".join(names))
+
+
+def main():
+    folder = Path(sys.argv[1])
+    cases = [case for path in sorted(folder.glob("*.xml")) for case in read_suite(path)]
+    cases += read_steps(folder / "steps.tsv")
+    by_outcome = {outcome: [c for c in cases if c.outcome == outcome] for outcome in ("passed", "failed", "skipped")}
+    if len(cases) != sum(map(len, by_outcome.values())):
+        raise SystemExit("test_summary: steps.tsv holds an unknown outcome")
+    print_group("not run", by_outcome["skipped"])
+    print_group("FAILED", by_outcome["failed"])
+    print(", ".join(f"{len(found)} {outcome}" for outcome, found in by_outcome.items()))
+    return 1 if by_outcome["failed"] or not by_outcome["passed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

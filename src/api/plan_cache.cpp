@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/plan_cache.hpp"
+
+#include <fmt/format.h>
+
+#include <mutex>
+
+namespace tileglu {
+namespace {
+
+// The finaliser of splitmix64 over a running state.
+std::uint64_t mix(std::uint64_t state, std::uint64_t value) {
+  state = (state ^ value) + 0x9E3779B97F4A7C15U;
+  state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9U;
+  state = (state ^ (state >> 27)) * 0x94D049BB133111EBU;
+  return state ^ (state >> 31);
+}
+
+std::size_t hash_of(const Problem& p, BackendId backend, std::string_view kernel) {
+  const auto small = [](auto value) { return static_cast<std::uint64_t>(value) & 0xFFU; };
+  std::uint64_t state = small(p.dtype) | small(p.dtype_y) << 8 | small(p.activation) << 16 | small(p.layout) << 24 |
+                        small(p.memory) << 32 | small(backend) << 40;
+  state = mix(state, static_cast<std::uint64_t>(p.device) << 32 | static_cast<std::uint32_t>(p.alignment));
+  for (const std::int64_t value : {p.m, p.n, p.k, p.lda, p.ld_gate, p.ld_up, p.ldy}) {
+    state = mix(state, static_cast<std::uint64_t>(value));
+  }
+  return mix(state, std::hash<std::string_view>()(kernel));
+}
+
+std::string describe(const PlanWithReasons& planned) {
+  const Plan& plan = *planned.plan;
+  std::string text =
+      fmt::format("backend {}, kernel {}, workspace {} bytes", plan.backend(), plan.kernel(), plan.workspace_bytes());
+  if (planned.passed_over.empty()) return text;
+  text += "\npassed over:\n" + planned.passed_over;
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+Result<PlannedProblem> plan_problem(const Problem& problem, const PlanOptions& options) {
+  Result<PlanWithReasons> planned = make_plan(problem, options);
+  if (!planned.ok()) return planned.status();
+  std::string description = describe(planned.value());
+  return PlannedProblem{
+      .problem = problem, .plan = std::move(planned.value().plan), .description = std::move(description)};
+}
+
+std::size_t PlanCache::Hash::operator()(const Key& key) const {
+  return hash_of(key.problem, key.options.backend, key.options.kernel);
+}
+std::size_t PlanCache::Hash::operator()(const KeyView& key) const {
+  return hash_of(key.problem, key.options.backend, key.options.kernel);
+}
+
+Result<std::shared_ptr<const PlannedProblem>> PlanCache::get(const Problem& problem, const OptionsView& options) {
+  {
+    const std::shared_lock lock(mutex_);
+    if (const auto found = plans_.find(KeyView{problem, options}); found != plans_.end()) return found->second;
+  }
+  // Planned outside the lock; should two threads plan the same, the first to arrive is kept.
+  Key key{problem, {.backend = options.backend, .kernel = std::string(options.kernel)}};
+  Result<PlannedProblem> planned = plan_problem(problem, key.options);
+  if (!planned.ok()) return planned.status();
+  auto entry = std::make_shared<const PlannedProblem>(std::move(planned.value()));
+  const std::unique_lock lock(mutex_);
+  if (plans_.size() >= kMaxPlans) plans_.clear();
+  return plans_.try_emplace(std::move(key), std::move(entry)).first->second;
+}
+
+std::size_t PlanCache::size() const {
+  const std::shared_lock lock(mutex_);
+  return plans_.size();
+}
+
+}  // namespace tileglu

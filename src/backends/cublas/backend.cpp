@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cublas backend, the unfused path: GEMMs through cuBLASLt into an intermediate of the input dtype, then the
+// activation kernel. Three ways, by name:
+//   merged              one GEMM over all 2n weight rows, one kernel for act(gate) * up  (vLLM, SGLang)
+//   two_gemms           one GEMM for each half, the same kernel
+//   two_gemms_silu_mul  as two_gemms, but act(gate) and the product are kernels of their own, each rounding its result
+//                       (PyTorch eager); a baseline, never picked by itself
+#include "backends/backend.hpp"
+
+#include "backends/cublas/work.hpp"
+#include "core/layout.hpp"
+#include "runtime/device_guard.hpp"
+#include "runtime/runtime.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace tileglu {
+namespace cublas {
+namespace {
+
+constexpr int kMinCapabilityMajor = 8;
+
+std::span<const std::string> kernels() {
+  static const std::array<std::string, 3> names{"merged", "two_gemms", "two_gemms_silu_mul"};
+  return names;
+}
+
+class CublasPlan final : public Plan {
+ public:
+  CublasPlan(const Problem& problem, const std::string& kernel, Work work)
+      : Plan("cublas", kernel, work.workspace_bytes), problem_(problem), work_(std::move(work)) {}
+
+  Status run(const Operands& operands) const noexcept override {
+    const runtime::DeviceGuard guard(problem_.device);
+    TILEGLU_TRY(guard.status());
+    const runtime::RelaxedCapture relaxed;  // cuBLASLt loads a kernel on its first use
+    for (std::int64_t row = 0; row < problem_.m; row += work_.rows) {
+      TILEGLU_TRY(run_slice(operands, std::min(row, problem_.m - work_.rows)));
+    }
+    return {};
+  }
+
+ private:
+  Status run_slice(const Operands& operands, std::int64_t row) const {
+    const auto stream = static_cast<cudaStream_t>(operands.stream);
+    char* workspace = static_cast<char*>(operands.workspace);
+    const auto a_offset = static_cast<std::size_t>(row * problem_.lda) * size_of(problem_.dtype);
+    const auto y_offset = static_cast<std::size_t>(row * problem_.ldy) * size_of(problem_.dtype_y);
+    for (const Part& part : work_.parts) {
+      const void* weights = part.from_up ? operands.up : operands.gate;
+      TILEGLU_TRY(part.gemm.run(static_cast<const char*>(operands.a) + a_offset,
+                                static_cast<const char*>(weights) + part.weight_offset, workspace + part.result_offset,
+                                workspace + work_.scratch_offset, stream));
+    }
+    for (const Step& step : work_.steps) {
+      char* gate = workspace + step.gate_offset;
+      void* out = step.to_y ? static_cast<char*>(operands.y) + y_offset : gate;
+      TILEGLU_TRY(
+          step.kernel.run({.m = work_.rows, .gate = gate, .up = workspace + step.up_offset, .out = out}, stream));
+    }
+    return {};
+  }
+
+  Problem problem_;
+  Work work_;
+};
+
+Status check_capability(const Problem& problem, const DeviceSpec& spec) {
+  if (spec.capability_major >= kMinCapabilityMajor) return {};
+  return {Code::kNotSupported,
+          fmt::format("GPU {} ({}) has compute capability {}.{}, below {}.0", problem.device, spec.name,
+                      spec.capability_major, spec.capability_minor, kMinCapabilityMajor)};
+}
+
+Status available() {
+  TILEGLU_TRY(runtime::cuda_status());
+  TILEGLU_TRY(load());
+  std::string found;
+  for (int device = 0; device < runtime::device_count(); ++device) {
+    const Result<DeviceSpec> spec = runtime::device_spec(device);
+    TILEGLU_TRY(spec.status());
+    if (spec.value().capability_major >= kMinCapabilityMajor) return {};
+    found += fmt::format("{}{} ({}.{})", found.empty() ? "" : ", ", spec.value().name, spec.value().capability_major,
+                         spec.value().capability_minor);
+  }
+  return {Code::kNotAvailable, fmt::format("no GPU of compute capability 8.0 or newer; found: {}", found)};
+}
+
+Result<Kernel> pick_kernel(const Problem& problem, const std::string& name) {
+  const std::span<const std::string> names = kernels();
+  if (name.empty()) return is_single_matrix(problem.layout) ? kMerged : kTwoGemms;
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) {
+    return Status{Code::kInvalidArgument, fmt::format("kernel={} is none of {}", name, fmt::join(names, ", "))};
+  }
+  const auto kernel = static_cast<Kernel>(found - names.begin());
+  if (kernel == kMerged && !is_single_matrix(problem.layout)) {
+    return Status{Code::kNotSupported, "kernel=merged needs gate and up rows in one matrix, not layout=separate"};
+  }
+  if (kernel != kMerged && problem.layout == Layout::kInterleaved8) {
+    return Status{Code::kNotSupported, fmt::format("kernel={} cannot address one half of layout=interleaved_8", name)};
+  }
+  return kernel;
+}
+
+Result<std::unique_ptr<Plan>> plan(const Problem& problem, const PlanOptions& options) {
+  const Result<DeviceSpec> spec = runtime::device_spec(problem.device);
+  TILEGLU_TRY(spec.status());
+  TILEGLU_TRY(check_capability(problem, spec.value()));
+  TILEGLU_TRY(load());
+  const Result<Kernel> kernel = pick_kernel(problem, options.kernel);
+  TILEGLU_TRY(kernel.status());
+  const runtime::DeviceGuard guard(problem.device);
+  TILEGLU_TRY(guard.status());
+  const runtime::RelaxedCapture relaxed;
+  Result<Work> work = make_work(problem, kernel.value(), spec.value().sm_count);
+  TILEGLU_TRY(work.status());
+  return std::unique_ptr<Plan>(
+      std::make_unique<CublasPlan>(problem, kernels()[kernel.value()], std::move(work.value())));
+}
+
+}  // namespace
+}  // namespace cublas
+
+constinit const Backend kCublasBackend{.id = BackendId::kCublas,
+                                       .name = "cublas",
+                                       .available = cublas::available,
+                                       .kernels = cublas::kernels,
+                                       .plan = cublas::plan};
+
+}  // namespace tileglu

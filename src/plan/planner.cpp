@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which kernels can run a problem, and which of them is taken. The model of their time is in time_model.cpp.
+#include "plan/planner.hpp"
+
+#include "core/names.hpp"
+#include "plan/sm90_configs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace tileglu {
+namespace {
+
+constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
+constexpr int kTmaBytes = 16;  // base addresses and row strides
+// TMA strides are below 2^40 bytes. "paired" steps through the weights in groups of 8 rows, which in interleaved
+// layouts are 16 rows apart (sm90/tensor_map.hpp).
+constexpr std::int64_t kMaxStride = (std::int64_t{1} << 39) - 8;
+constexpr std::int64_t kMaxPairedStride = (std::int64_t{1} << 35) - 8;
+
+template <class... Values>
+Status declined(fmt::format_string<Values...> text, Values&&... values) {
+  return {Code::kNotSupported, fmt::format(text, std::forward<Values>(values)...)};
+}
+
+Status device_fits(const DeviceSpec& device) {
+  // Exactly 9.0: the kernels are built for sm_90a, which neither later nor earlier GPUs can load (field case C36).
+  if (device.capability_major == 9 && device.capability_minor == 0) return {};
+  return declined("compute capability {}.{} ({}) is not 9.0 (Hopper)", device.capability_major, device.capability_minor,
+                  device.name.empty() ? "unnamed GPU" : device.name);
+}
+
+Status types_fit(const KernelConfig& config, const Problem& p) {
+  if (p.dtype != Dtype::kBf16) return declined("dtype={} is not bf16", name_of(p.dtype));
+  if (p.dtype_y != Dtype::kBf16) return declined("dtype_y={} is not bf16", name_of(p.dtype_y));
+  if (p.activation != Activation::kSilu) return declined("activation={} is not silu", name_of(p.activation));
+  if (config.family != KernelFamily::kInterleave) return {};  // the others take every layout
+  const Layout needed = config.granularity == 1 ? Layout::kInterleaved1 : Layout::kInterleaved8;
+  if (p.layout != needed) return declined("layout={} is not {}", name_of(p.layout), name_of(needed));
+  return {};
+}
+
+Status sizes_fit(const KernelConfig& config, const Problem& p) {
+  struct Size {
+    const char* name;
+    std::int64_t value, limit;
+  };
+  // Weight rows are counted over 2n.
+  for (const Size& size : {Size{"m", p.m, kMaxInt32}, Size{"n", p.n, kMaxInt32 / 2}, Size{"k", p.k, kMaxInt32}}) {
+    if (size.value > size.limit) return declined("{}={} is above {} (32-bit sizes)", size.name, size.value, size.limit);
+  }
+  const std::int64_t tiles_m = p.m / config.tile_m + 1, tiles_n = 2 * p.n / config.tile_n2 + 1;
+  if (tiles_m > kMaxInt32 / tiles_n) return declined("m={} and n={} make more than 2^31 tiles", p.m, p.n);
+  if (p.n % 8 != 0) return declined("n={} is not a multiple of 8 (16-byte TMA rule)", p.n);
+  if (p.k % 8 != 0) return declined("k={} is not a multiple of 8 (16-byte TMA rule)", p.k);
+  return {};
+}
+
+Status addresses_fit(const KernelConfig& config, const Problem& p) {
+  struct Stride {
+    const char* name;
+    std::int64_t value, limit;
+  };
+  const std::int64_t weights = config.family == KernelFamily::kPaired ? kMaxPairedStride : kMaxStride;
+  for (const Stride& stride : {Stride{"lda", p.lda, kMaxStride}, Stride{"ld_gate", p.ld_gate, weights},
+                               Stride{"ld_up", p.ld_up, weights}, Stride{"ldy", p.ldy, kMaxStride}}) {
+    if (stride.value % 8 != 0) {
+      return declined("{}={} is not a multiple of 8 (16-byte TMA rule)", stride.name, stride.value);
+    }
+    if (stride.value > stride.limit) {
+      return declined("{}={} is above {} (40-bit TMA strides)", stride.name, stride.value, stride.limit);
+    }
+  }
+  if (p.alignment < kTmaBytes) return declined("alignment={} is below {} (16-byte TMA rule)", p.alignment, kTmaBytes);
+  return {};
+}
+
+bool is_named(const KernelConfig& config, std::string_view kernel) {
+  return kernel.empty() || kernel == family_name(config.family) || kernel == config_name(config);
+}
+
+Status unknown(std::string_view kernel) {
+  std::string names;
+  for (const KernelConfig& config : kSm90Configs) {
+    const char* family = family_name(config.family);
+    if (names.find(fmt::format("{},", family)) == std::string::npos) names += fmt::format("{}, ", family);
+  }
+  for (const KernelConfig& config : kSm90Configs) names += config_name(config) + ", ";
+  names.resize(names.size() - 2);
+  return {Code::kInvalidArgument, fmt::format("kernel={} is not known to backend=sm90; known: {}", kernel, names)};
+}
+
+// Each reason once, with the kernels it holds for unless it holds for all.
+Status none_legal(const std::vector<Candidate>& list) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+  for (const Candidate& candidate : list) {
+    const std::string& text = candidate.legal.text();
+    auto found = std::ranges::find(reasons, text, [](const auto& reason) { return reason.first; });
+    if (found == reasons.end()) found = reasons.insert(reasons.end(), {text, {}});
+    found->second.push_back(config_name(kSm90Configs[static_cast<std::size_t>(candidate.row)]));
+  }
+  std::string text;
+  for (const auto& [reason, kernels] : reasons) {
+    text += text.empty() ? reason : "; " + reason;
+    if (reasons.size() > 1) text += fmt::format(" ({})", fmt::join(kernels, ", "));
+  }
+  return {Code::kNotSupported, text};
+}
+
+}  // namespace
+
+Status legal(const KernelConfig& config, const Problem& problem, const DeviceSpec& device) {
+  TILEGLU_TRY(device_fits(device));
+  TILEGLU_TRY(types_fit(config, problem));
+  TILEGLU_TRY(sizes_fit(config, problem));
+  return addresses_fit(config, problem);
+}
+
+std::vector<Candidate> candidates(const Problem& problem, const DeviceSpec& device, std::string_view kernel) {
+  std::vector<Candidate> list;
+  for (std::size_t row = 0; row < kSm90Configs.size(); ++row) {
+    const KernelConfig& config = kSm90Configs[row];
+    if (!is_named(config, kernel)) continue;
+    Candidate candidate{.row = static_cast<int>(row), .legal = legal(config, problem, device), .predicted_us = 0};
+    if (candidate.legal.ok()) candidate.predicted_us = predict_us(config, problem, device);
+    list.push_back(std::move(candidate));
+  }
+  std::ranges::stable_sort(list, [](const Candidate& x, const Candidate& y) {
+    if (x.legal.ok() != y.legal.ok()) return x.legal.ok();
+    return x.legal.ok() && x.predicted_us < y.predicted_us;
+  });
+  return list;
+}
+
+Result<Candidate> choose(const Problem& problem, const DeviceSpec& device, std::string_view kernel) {
+  std::vector<Candidate> list = candidates(problem, device, kernel);
+  if (list.empty()) return unknown(kernel);
+  if (!list.front().legal.ok()) return none_legal(list);
+  return std::move(list.front());
+}
+
+}  // namespace tileglu

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# The shared library shows the C ABI and nothing else, and starts on a machine without GPU driver, cuBLASLt and oneDNN
+# (field case C33).
+cmake_minimum_required(VERSION 3.25)
+
+execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[^ \n]+\n" symbols "${text}")
+list(LENGTH symbols count)
+if(count LESS 15)
+  message(FATAL_ERROR "only ${count} exported symbols:\n${text}")
+endif()
+foreach(symbol IN LISTS symbols)
+  string(STRIP ${symbol} symbol)
+  if(NOT symbol MATCHES "^tileglu_")
+    message(SEND_ERROR "exported: ${symbol}")
+  endif()
+endforeach()
+
+execute_process(COMMAND ${READELF} -d ${LIBRARY} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "\\(NEEDED\\)[^\n]*" needed "${text}")
+if(NOT needed MATCHES "libc\\.so")
+  message(FATAL_ERROR "no dependencies found:\n${text}")
+endif()
+foreach(library cuda cublas nvidia dnnl gomp)
+  if("${needed}" MATCHES "lib${library}")
+    message(SEND_ERROR "needed at start: ${needed}")
+  endif()
+endforeach()
+if(NOT text MATCHES "\\(SONAME\\)[^\n]*libtileglu\\.so\\.[0-9]+\\]")
+  message(SEND_ERROR "no versioned SONAME:\n${text}")
+endif()

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scripts that decide what ./dev and the README say, each with a planted fault."""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = ROOT / "scripts"
+
+
+def python(script, *arguments):
+    return subprocess.run([sys.executable, SCRIPTS / script, *arguments], capture_output=True, text=True, check=False)
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="tileglu scripts ")  # a space, as users have
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+
+class BenchTable(Folder):
+    MARKED = "before\n<!-- table from benchmarks/h200/prefill.json -->old<!-- end of table -->\nafter\n"
+
+    def setUp(self):
+        super().setUp()
+        self.readme = self.write("README.md", self.MARKED)
+        self.write("docs/performance.md", self.MARKED)
+
+    def measured(self, *rows):
+        shape = {"model": "m1", "m": 512, "n": 64, "k": 32, "tflops": 500.0, "status": "ok"}
+        document = {"device": "GPU", "commit": "abc", "rows": [shape | row for row in rows]}
+        self.write("benchmarks/h200/prefill.json", json.dumps(document))
+
+    def run_script(self, *arguments):
+        return python("bench_table.py", "--root", str(self.folder), *arguments)
+
+    def test_takes_the_fastest_good_configuration(self):
+        self.measured(
+            {"contender": "interleave", "config": "a", "median_us": 20.0},
+            {"contender": "interleave_128x128_g1", "config": "b", "median_us": 10.0},
+            {"contender": "interleave", "config": "c", "median_us": 1.0, "status": "error", "tflops": None},
+            {"contender": "cublas_merged", "config": "", "median_us": 15.0},
+            {"contender": "cublas_gemm_only", "config": "", "median_us": 9.0},
+        )
+        self.assertEqual(self.run_script().returncode, 0)
+        text = self.readme.read_text()
+        self.assertIn("| m1 | 512 | 64 | 32 | 10.0 | 500 | 15.0 | – | 9.0 | 1.50x | – | 0.90x |", text)
+        self.assertTrue(text.startswith("before\n") and text.endswith("\nafter\n"))
+        self.assertEqual(self.run_script("--check").returncode, 0)
+
+    def test_check_notices_other_numbers_and_writes_nothing(self):
+        self.measured({"contender": "interleave", "median_us": 10.0})
+        self.run_script()
+        self.measured({"contender": "interleave", "median_us": 11.0})
+        before = self.readme.read_text()
+        self.assertEqual(self.run_script("--check").returncode, 1)
+        self.assertEqual(self.readme.read_text(), before)
+
+    def test_without_measurements_the_pages_say_so(self):
+        self.assertEqual(self.run_script("--check").returncode, 1)
+        self.assertEqual(self.run_script().returncode, 0)
+        self.assertIn("Not measured yet", self.readme.read_text())
+        self.assertEqual(self.run_script("--check").returncode, 0)
+
+    def test_lost_marker_is_an_error(self):
+        self.readme.write_text("no table here\n")
+        self.assertNotEqual(self.run_script().returncode, 0)
+
+
+class TestSummary(Folder):
+    def summary(self):
+        done = python("test_summary.py", str(self.folder))
+        return done.returncode, done.stdout.splitlines()
+
+    def suite(self, name, *cases):
+        self.write(f"{name}.xml", "<testsuite>" + "".join(cases) + "</testsuite>")
+
+    PASSED = '<testcase name="a" status="run"/>'
+    SKIPPED = (
+        '<testcase name="s" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>'
+        "<system-out>x.cpp:3: Skipped\nno GPU here</system-out></testcase>"
+    )
+    FAILED = '<testcase name="f" status="fail"><failure message=""/></testcase>'
+    NOT_BUILT = '<testcase name="n" status="notrun"><skipped message="Unable to find executable"/></testcase>'
+
+    def test_counts_over_suites_and_steps(self):
+        self.suite("one", self.PASSED, self.SKIPPED)
+        self.suite("two", self.PASSED)
+        self.write("steps.tsv", "passed\tlint\tformat\t\nskipped\tgpu\tG.x\tneeds a GPU\n")
+        code, lines = self.summary()
+        self.assertEqual((code, lines[-1]), (0, "3 passed, 0 failed, 2 skipped"))
+        self.assertIn("not run in one (no GPU here): s", lines)
+        self.assertIn("not run in gpu (needs a GPU): G.x", lines)
+
+    def test_failed_and_not_built_count_as_failed(self):
+        self.suite("one", self.PASSED, self.FAILED, self.NOT_BUILT)
+        code, lines = self.summary()
+        self.assertEqual((code, lines[-1]), (1, "1 passed, 2 failed, 0 skipped"))
+
+    def test_failed_step_fails(self):
+        self.suite("one", self.PASSED)
+        self.write("steps.tsv", "failed\trelease\tbuild\t\n")
+        self.assertEqual(self.summary()[0], 1)
+
+    def test_nothing_run_unreadable_or_empty_fails(self):
+        self.assertEqual(self.summary()[0], 1)
+        self.write("one.xml", "<testsuite><testcase")
+        self.assertEqual(self.summary()[1][-1], "0 passed, 1 failed, 0 skipped")
+        self.suite("one")
+        self.assertEqual(self.summary()[1][-1], "0 passed, 1 failed, 0 skipped")
+
+
+class CheckVerified(Folder):
+    def check(self, text, present="abc"):
+        return python("check_verified.py", str(self.write("verified.json", text)), present).returncode
+
+    def test_only_a_good_record_of_these_sources_passes(self):
+        self.assertEqual(self.check('{"sources_hash": "abc", "verified": true}'), 0)
+        for text in (
+            '{"sources_hash": "abd", "verified": true}',
+            '{"sources_hash": "abc", "verified": false}',
+            '{"sources_hash": "abc", "verified": "true"}',
+            '{"sources_hash": "abc"}',
+            '{"sources_hash": "abc", "ver',
+            "[]",
+        ):
+            self.assertEqual(self.check(text), 1, text)
+        self.assertEqual(python("check_verified.py", str(self.folder / "none.json"), "abc").returncode, 1)
+
+
+class SourcesHash(Folder):
+    def setUp(self):
+        super().setUp()
+        self.tree = self.folder / "tree"
+        listed = self.script(ROOT, "--list").split()
+        for name in [*listed, "scripts/sources_hash.sh"]:
+            (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, self.tree / name)
+
+    @staticmethod
+    def script(tree, *arguments):
+        command = ["bash", tree / "scripts/sources_hash.sh", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    def test_same_tree_elsewhere_has_the_same_hash(self):
+        self.assertEqual(self.script(self.tree), self.script(ROOT))
+
+    def test_changes_with_content_and_name_only(self):
+        before = self.script(self.tree)
+        kernel = self.tree / "src/backends/sm90/interleave.cuh"
+        (self.tree / "src/plan/planner.cpp").write_text("// not a kernel\n")
+        self.assertEqual(self.script(self.tree), before)
+        with kernel.open("a") as file:
+            file.write(" ")
+        changed = self.script(self.tree)
+        self.assertNotEqual(changed, before)
+        kernel.rename(kernel.with_name("renamed.cuh"))
+        self.assertNotIn(self.script(self.tree), (before, changed))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench_shape.hpp"
+
+#include "check.hpp"
+#include "core/layout.hpp"
+#include "core/names.hpp"
+#include "random_data.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace tileglu::tool {
+namespace {
+
+constexpr std::int64_t kCheckedRows = 8;
+constexpr double kCachesToExceed = 3;
+constexpr int kMaxSets = 1024;
+constexpr double kPartialRoundingSlack = 2;  // cuBLAS may round partial sums of the activation-free GEMM
+
+// Rows first, first + step, ... of a problem, as a smaller problem on the same memory.
+struct RowSample {
+  Problem problem;
+  std::int64_t first = 0;
+};
+
+RowSample sample_rows(const Problem& problem) {
+  RowSample sample{.problem = problem};
+  sample.problem.m = std::min(problem.m, kCheckedRows);
+  const std::int64_t step = sample.problem.m > 1 ? (problem.m - 1) / (sample.problem.m - 1) : 1;
+  sample.first = problem.m - 1 - (sample.problem.m - 1) * step;  // the last row is always among them
+  sample.problem.lda = step * problem.lda;
+  sample.problem.ldy = step * problem.ldy;
+  return sample;
+}
+
+const void* advance(const void* base, std::int64_t elements, Dtype dtype) {
+  return static_cast<const std::byte*>(base) + elements * static_cast<std::int64_t>(size_of(dtype));
+}
+
+template <class Word>
+std::int64_t count_poison(const std::vector<std::byte>& bytes) {
+  constexpr auto kPoison = static_cast<Word>(0x7E7E7E7EU);
+  static_assert(kPoison % 256 == reference::kPoisonByte);
+  std::int64_t count = 0;
+  for (std::size_t offset = 0; offset < bytes.size(); offset += sizeof(Word)) {
+    Word word;
+    std::memcpy(&word, bytes.data() + offset, sizeof(Word));
+    count += word == kPoison ? 1 : 0;
+  }
+  return count;
+}
+
+class ShapeBench {
+ public:
+  ShapeBench(const Problem& problem, const BenchSettings& settings) : problem_(problem), settings_(settings) {}
+
+  Status prepare(int sets) {
+    Result<SyntheticData> data = SyntheticData::make(problem_, {.seed = settings_.seed, .sets = sets});
+    if (!data.ok()) return data.status();
+    data_ = std::move(data.value());
+    for (int set = 0; set < sets; ++set) {
+      Result<runtime::Buffer> y = runtime::Buffer::make(problem_.memory, problem_.device, output_bytes());
+      if (!y.ok()) return y.status();
+      y_.push_back(y.value());
+    }
+    sample_ = sample_rows(problem_);
+    Operands operands = data_.operands(Layout::kSeparate, 0);
+    operands.a = advance(operands.a, sample_.first * problem_.lda, problem_.dtype);
+    Problem separate = data_.problem(Layout::kSeparate);
+    separate.m = sample_.problem.m;
+    separate.lda = sample_.problem.lda;
+    Result<reference::Preactivations> preactivations = reference::preactivations(separate, operands);
+    if (!preactivations.ok()) return preactivations.status();
+    preactivations_ = std::move(preactivations.value());
+    yardstick_ = make_yardstick(sample_.problem, preactivations_);
+    return {};
+  }
+
+  // Plans, picks an algorithm, checks. Leaves the row's status at "ok" if it may be timed.
+  void admit(BenchRow& row) {
+    Result<Entrant> entrant = Entrant::make(row.contender, data_);
+    if (!entrant.ok()) {
+      const bool refused = entrant.status().code() == Code::kNotSupported;
+      row.status = refused && !row.contender.required ? "skipped" : "error";
+      row.reason = entrant.status().text();
+      entrants_.emplace_back();
+      return;
+    }
+    entrants_.emplace_back(std::move(entrant.value()));
+    Entrant& admitted = *entrants_.back();
+    row.backend = admitted.backend();
+    row.layout = name_of(admitted.layout());
+    row.describe = admitted.describe();
+    Status status = admitted.is_gemm_only() ? pick_algorithm(admitted) : Status();
+    if (status.ok()) status = check(admitted, row);
+    row.config = admitted.config();
+    if (!status.ok()) {
+      row.status = "error";
+      row.reason = status.text();
+    }
+  }
+
+  // Times all rows that are still "ok". cublas_gemm_only runs a second time with the heuristic's first choice.
+  Status time(std::vector<BenchRow>& rows, const MeasureOptions& options) {
+    std::vector<Contestant> contestants;
+    std::vector<std::pair<BenchRow*, bool>> owners;  // and whether it is the first algorithm
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i].status != "ok") continue;
+      const Entrant& entrant = *entrants_[i];
+      contestants.push_back(contestant(entrant, rows[i].contender.name));
+      owners.emplace_back(&rows[i], false);
+      if (!entrant.is_gemm_only() || entrant.algorithm() == 0) continue;
+      first_algorithm_ = entrant;
+      first_algorithm_->set_algorithm(0);
+      contestants.push_back(contestant(*first_algorithm_, rows[i].contender.name));
+      owners.emplace_back(&rows[i], true);
+    }
+    if (contestants.empty()) return {};
+    Result<std::vector<Measurement>> measured = measure(contestants, options);
+    if (!measured.ok()) return measured.status();
+    for (std::size_t i = 0; i < owners.size(); ++i) {
+      auto [row, first] = owners[i];
+      Measurement& measurement = measured.value()[i];
+      if (first) {
+        if (measurement.status.ok()) row->first_algorithm_us = summarise(measurement.samples_us).median;
+      } else {
+        take(*row, measurement);
+      }
+    }
+    return {};
+  }
+
+ private:
+  std::size_t output_bytes() const {
+    return static_cast<std::size_t>(problem_.m * problem_.ldy) * size_of(problem_.dtype_y);
+  }
+
+  Operands operands(const Entrant& entrant, int set, void* stream) const {
+    Operands operands = data_.operands(entrant.layout(), set);
+    operands.y = y_[static_cast<std::size_t>(set)].data();
+    operands.stream = stream;
+    return operands;
+  }
+
+  Contestant contestant(const Entrant& entrant, const std::string& name) const {
+    const bool fails = !name.empty() && name == settings_.error_contender;
+    return [this, &entrant, fails](const runtime::Stream& stream, int set) -> Status {
+      if (fails) return {Code::kCudaError, "injected failure"};
+      return entrant.run(operands(entrant, set, stream.handle()));
+    };
+  }
+
+  Status pick_algorithm(Entrant& entrant) const {
+    std::vector<Entrant> variants(static_cast<std::size_t>(entrant.gemm().algorithms()), entrant);
+    std::vector<Contestant> contestants;
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      variants[i].set_algorithm(static_cast<int>(i));
+      contestants.push_back(contestant(variants[i], {}));
+    }
+    const Result<int> best = fastest(contestants, {.memory = problem_.memory,
+                                                   .device = problem_.device,
+                                                   .sets = static_cast<int>(y_.size()),
+                                                   .cuda_graph = settings_.cuda_graph});
+    if (!best.ok()) return best.status();
+    entrant.set_algorithm(best.value());
+    return {};
+  }
+
+  Status check(const Entrant& entrant, BenchRow& row) {
+    const runtime::Buffer& target = entrant.is_gemm_only() ? entrant.gemm().product() : y_.front();
+    TILEGLU_TRY(target.fill(reference::kPoisonByte));
+    Result<runtime::Stream> stream = runtime::Stream::make(problem_.memory, problem_.device);
+    if (!stream.ok()) return stream.status();
+    TILEGLU_TRY(entrant.run(operands(entrant, 0, stream.value().handle())));
+    TILEGLU_TRY(stream.value().synchronize());
+    if (entrant.is_gemm_only()) return check_product(entrant, row);
+    host_y_.resize(output_bytes());
+    TILEGLU_TRY(target.download(host_y_.data(), host_y_.size()));
+    void* y = host_y_.data() + static_cast<std::size_t>(sample_.first * problem_.ldy) * size_of(problem_.dtype_y);
+    if (row.contender.name == settings_.wrong_contender) inject(Fault::kStripe, sample_.problem, preactivations_, y);
+    const Verdict verdict = judge(sample_.problem, yardstick_, {.kernel = entrant.config(), .y = y});
+    row.relative_error = verdict.error.relative_frobenius;
+    row.reason = verdict.pass ? unwritten() : verdict.reason;
+    if (!row.reason.empty()) row.status = "wrong";
+    return {};
+  }
+
+  // Of the whole output, which the checked rows do not cover.
+  std::string unwritten() const {
+    const std::int64_t count =
+        problem_.dtype_y == Dtype::kFp32 ? count_poison<std::uint32_t>(host_y_) : count_poison<std::uint16_t>(host_y_);
+    return count == 0 ? std::string() : fmt::format("{} elements were not written", count);
+  }
+
+  // Rows of the product hold 2n pre-activations in the order of the weights: compared half by half for gate_up.
+  Status check_product(const Entrant& entrant, BenchRow& row) {
+    const std::size_t element = size_of(problem_.dtype);
+    const auto ld = static_cast<std::size_t>(entrant.gemm().product_ld());
+    host_y_.resize(static_cast<std::size_t>(problem_.m) * ld * element);
+    TILEGLU_TRY(entrant.gemm().product().download(host_y_.data(), host_y_.size()));
+    const HalfRows halves[] = {gate_rows(entrant.layout(), problem_.n), up_rows(entrant.layout(), problem_.n)};
+    const std::vector<double>* expected[] = {&preactivations_.gate, &preactivations_.up};
+    double error = 0, norm = 0, best = 0;
+    for (int half = 0; half < 2; ++half) {
+      const std::vector<double> rounded = reference::rounded(problem_.dtype, *expected[half]);
+      for (std::size_t i = 0; i < expected[half]->size(); ++i) {
+        const auto r = static_cast<std::int64_t>(i) / problem_.n, c = static_cast<std::int64_t>(i) % problem_.n;
+        const std::int64_t step = sample_.problem.lda / problem_.lda;
+        const std::int64_t at = (sample_.first + r * step) * entrant.gemm().product_ld() + halves[half].row(c);
+        const double want = (*expected[half])[i];
+        error += std::pow(load(problem_.dtype, host_y_.data(), at) - want, 2);
+        best += std::pow(rounded[i] - want, 2);
+        norm += want * want;
+      }
+    }
+    row.relative_error = std::sqrt(error / norm);
+    const double limit = kPartialRoundingSlack * std::sqrt(best / norm) + yardstick_.noise;
+    if (!(row.relative_error <= limit)) {
+      row.status = "wrong";
+      row.reason = fmt::format("relative error {:.3g} is over the limit {:.3g}", row.relative_error, limit);
+    }
+    return {};
+  }
+
+  void take(BenchRow& row, Measurement& measurement) const {
+    if (!measurement.status.ok() || measurement.samples_us.empty()) {
+      row.status = "error";
+      row.reason = measurement.status.ok() ? "no sample" : measurement.status.text();
+      return;
+    }
+    row.calls_per_sample = measurement.calls_per_sample;
+    row.samples_us = std::move(measurement.samples_us);
+    row.time = summarise(row.samples_us);
+    const Shape shape{.m = problem_.m, .n = problem_.n, .k = problem_.k};
+    row.tflops = flops(shape) / row.time.median * 1e-6;
+    row.gbps = bytes_moved(shape, problem_.dtype, problem_.dtype_y) / row.time.median * 1e-3;
+    const auto flag = [&](double rate, std::optional<double> peak, const char* unit) {
+      if (!peak || rate <= *peak || (!settings_.cold && unit == std::string("GB/s"))) return;
+      row.status = "above_peak";
+      row.reason = fmt::format("{:.4g} {} is more than the device's peak of {:.4g}", rate, unit, *peak);
+    };
+    flag(row.gbps, settings_.peak.gbps, "GB/s");
+    flag(row.tflops, settings_.peak.tflops, "TFLOP/s");
+  }
+
+  Problem problem_;
+  const BenchSettings& settings_;
+  SyntheticData data_;
+  std::vector<runtime::Buffer> y_;
+  RowSample sample_;
+  reference::Preactivations preactivations_;
+  Yardstick yardstick_;
+  std::vector<std::optional<Entrant>> entrants_;
+  std::optional<Entrant> first_algorithm_;
+  std::vector<std::byte> host_y_;
+};
+
+}  // namespace
+
+double flops(const Shape& shape) {
+  return 4.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
+}
+
+double bytes_moved(const Shape& shape, Dtype dtype, Dtype dtype_y) {
+  const auto m = static_cast<double>(shape.m), n = static_cast<double>(shape.n), k = static_cast<double>(shape.k);
+  return static_cast<double>(size_of(dtype)) * (m * k + 2 * n * k) + static_cast<double>(size_of(dtype_y)) * m * n;
+}
+
+Result<ShapeResult> bench_shape(const Shape& shape, Activation activation, const std::vector<Contender>& contenders,
+                                const BenchSettings& settings) {
+  const Problem problem{.dtype = settings.dtype,
+                        .dtype_y = settings.dtype_y,
+                        .activation = activation,
+                        .memory = settings.memory,
+                        .device = settings.device,
+                        .m = shape.m,
+                        .n = shape.n,
+                        .k = shape.k,
+                        .lda = shape.k,
+                        .ld_gate = shape.k,
+                        .ld_up = shape.k,
+                        .ldy = shape.n};
+  ShapeResult result{.shape = shape, .activation = activation, .cuda_graph = settings.cuda_graph};
+  result.set_bytes = bytes_moved(shape, settings.dtype, settings.dtype_y);
+  if (settings.cold) {
+    const auto cache = static_cast<double>(last_cache_bytes(settings.memory, settings.device));
+    result.sets = std::clamp(static_cast<int>(std::ceil(kCachesToExceed * cache / result.set_bytes)), 2, kMaxSets);
+  }
+  ShapeBench bench(problem, settings);
+  TILEGLU_TRY(bench.prepare(result.sets));
+  for (const Contender& contender : contenders) {
+    result.rows.push_back({.contender = contender});
+    bench.admit(result.rows.back());
+  }
+  const Status timed = bench.time(result.rows, {.memory = settings.memory,
+                                                .device = settings.device,
+                                                .sets = result.sets,
+                                                .cuda_graph = settings.cuda_graph,
+                                                .samples = settings.samples,
+                                                .min_time_s = settings.min_time_s,
+                                                .warmup_s = settings.warmup_s});
+  for (BenchRow& row : result.rows) {
+    if (timed.ok() || row.status != "ok") continue;
+    row.status = "error";
+    row.reason = timed.text();
+  }
+  return result;
+}
+
+}  // namespace tileglu::tool

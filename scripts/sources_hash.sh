@@ -17,6 +17,7 @@ paths=(
   src/plan/kernel_config.*
   src/plan/sm90_configs.*
   src/runtime/cuda.cpp
+  src/runtime/device_guard.hpp
 )
 
 for path in "${paths[@]}"; do

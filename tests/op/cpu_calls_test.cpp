@@ -116,7 +116,7 @@ TEST(CpuBackend, IsAvailableAndNamesItsKernels) {
   EXPECT_TRUE(kCpuBackend.available().ok()) << kCpuBackend.available().text();
   const auto kernels = kCpuBackend.kernels();
   EXPECT_EQ(std::vector<std::string>(kernels.begin(), kernels.end()),
-            (std::vector<std::string>{"onednn_blocked", "dot_blocked"}));
+            (std::vector<std::string>{"onednn_blocked", "dot_blocked", "two_gemms_act_mul"}));
 }
 
 TEST(CpuBackend, FewRowsTakeTheDotKernel) {

@@ -2,10 +2,12 @@
 // The module libtileglu_cpu.so: what loader.cpp finds in it.
 #include "backends/cpu/module.hpp"
 #include "backends/cpu/tile_plan.hpp"
+#include "backends/cpu/unfused.hpp"
 
 #include <omp.h>
 
 #include <new>
+#include <vector>
 
 namespace tileglu::cpu {
 namespace {
@@ -21,7 +23,17 @@ class CpuPlan final : public Plan {
   TilePlan tiles_;
 };
 
+std::span<const std::string> all_kernel_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all(kernel_names().begin(), kernel_names().end());
+    all.emplace_back(kUnfusedKernel);
+    return all;
+  }();
+  return names;
+}
+
 Result<std::unique_ptr<Plan>> make_plan(const Problem& problem, const PlanOptions& options) try {
+  if (options.kernel == kUnfusedKernel) return make_unfused_plan(problem, omp_get_max_threads());
   Result<TilePlan> tiles = make_tile_plan(problem, options.kernel, omp_get_max_threads());
   if (!tiles.ok()) return tiles.status();
   return std::unique_ptr<Plan>(std::make_unique<CpuPlan>(std::move(tiles.value())));
@@ -34,6 +46,6 @@ Result<std::unique_ptr<Plan>> make_plan(const Problem& problem, const PlanOption
 
 extern "C" __attribute__((visibility("default"))) const tileglu::cpu::Module tileglu_cpu_module = {
     .tag = tileglu::cpu::kModuleTag,
-    .kernels = tileglu::cpu::kernel_names,
+    .kernels = tileglu::cpu::all_kernel_names,
     .plan = tileglu::cpu::make_plan,
 };

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <omp.h>
 
+#include <optional>
+
 namespace tileglu::cpu {
 namespace {
 
@@ -30,7 +32,8 @@ dnnl::memory unbound(const Descriptor& descriptor) {
 }  // namespace
 
 Result<TileMatmul> TileMatmul::make(const MatmulShape& shape) try {
-  const SingleThreaded single;  // some implementations fix their number of threads here
+  std::optional<SingleThreaded> single;  // some implementations fix their number of threads here
+  if (!shape.all_threads) single.emplace();
   const auto input = type_of(shape.dtype);
   TileMatmul matmul;
   matmul.a_ = Descriptor({shape.rows, shape.k}, input, dnnl::memory::dims{shape.lda, 1});

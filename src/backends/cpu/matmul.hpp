@@ -16,6 +16,7 @@ struct MatmulShape {
   Dtype dtype = Dtype::kFp32;  // of A and W
   std::int64_t rows = 0, columns = 0, k = 0;
   std::int64_t lda = 0, ldw = 0, ld_sums = 0;  // elements
+  bool all_threads = false;                    // for a call that is not already in a parallel region
 };
 
 // A primitive that is made at plan time and is executed by one thread at a time or by many.

@@ -77,13 +77,22 @@ void prepare_row(const void* source, std::int64_t k, float* destination) {
 
 // --- Dot products for few rows of A: weights are read once, from memory, and widened in registers --------------------
 
+// The weight rows that a block takes, and those that the next one will: rows are too short for the hardware's
+// prefetcher (Zen 1, m=1, rows of 1792 bytes: 2.39 ms without, 1.78 with).
+template <class T, int kColumns>
+struct Columns {
+  const T *now[kColumns], *next[kColumns];
+};
+
 template <class T, int kRows, int kColumns>
-void dot_block(const float* a, std::int64_t lda, const T* const* weights, std::int64_t k, float (*sums)[kColumns]) {
+void dot_block(const float* a, std::int64_t lda, const Columns<T, kColumns>& columns, std::int64_t k,
+               float (*sums)[kColumns]) {
   Vector sum[kRows][kColumns] = {};
   std::int64_t i = 0;
   for (; i + kStep <= k; i += kStep) {
     for (int column = 0; column < kColumns; ++column) {
-      const Pair weight = load_pair(weights[column] + i);
+      __builtin_prefetch(columns.next[column] + i);
+      const Pair weight = load_pair(columns.now[column] + i);
       for (int row = 0; row < kRows; ++row) {
         const Pair value = load_pair(a + row * lda + i);
         sum[row][column] += value.first * weight.first;
@@ -95,7 +104,7 @@ void dot_block(const float* a, std::int64_t lda, const T* const* weights, std::i
     for (int column = 0; column < kColumns; ++column) {
       float total = 0;
       for (std::int64_t lane = 0; lane < kLanes; ++lane) total += sum[row][column][lane];
-      for (std::int64_t rest = i; rest < k; ++rest) total += a[row * lda + rest] * widen(weights[column][rest]);
+      for (std::int64_t rest = i; rest < k; ++rest) total += a[row * lda + rest] * widen(columns.now[column][rest]);
       sums[row][column] = total;
     }
   }
@@ -104,21 +113,25 @@ void dot_block(const float* a, std::int64_t lda, const T* const* weights, std::i
 // kColumns weight rows against all rows of A, four at a time. Past the last column the last one is computed again.
 template <class T, int kColumns>
 void dot_columns(const DotTile& tile, std::int64_t column) {
-  const std::int64_t columns = std::min<std::int64_t>(kColumns, tile.weights.count - column);
-  const T* weights[kColumns];
+  const WeightRows& w = tile.weights;
+  const auto row_at = [&w](std::int64_t i) {
+    return static_cast<const T*>(w.base) + w.half.row(w.first + std::min(i, w.count - 1)) * w.ld;
+  };
+  Columns<T, kColumns> pointers;
   for (int c = 0; c < kColumns; ++c) {
-    const std::int64_t i = tile.weights.first + column + std::min<std::int64_t>(c, columns - 1);
-    weights[c] = static_cast<const T*>(tile.weights.base) + tile.weights.half.row(i) * tile.weights.ld;
+    pointers.now[c] = row_at(column + c);
+    pointers.next[c] = row_at(column + c + kColumns);
   }
+  const std::int64_t columns = std::min<std::int64_t>(kColumns, w.count - column);
   for (std::int64_t row = 0; row < tile.rows; row += 4) {
     const float* a = tile.a + row * tile.lda;
     const std::int64_t rows = std::min<std::int64_t>(4, tile.rows - row);
     float sums[4][kColumns];
     switch (rows) {
-      case 1: dot_block<T, 1, kColumns>(a, tile.lda, weights, tile.k, sums); break;
-      case 2: dot_block<T, 2, kColumns>(a, tile.lda, weights, tile.k, sums); break;
-      case 3: dot_block<T, 3, kColumns>(a, tile.lda, weights, tile.k, sums); break;
-      default: dot_block<T, 4, kColumns>(a, tile.lda, weights, tile.k, sums); break;
+      case 1: dot_block<T, 1, kColumns>(a, tile.lda, pointers, tile.k, sums); break;
+      case 2: dot_block<T, 2, kColumns>(a, tile.lda, pointers, tile.k, sums); break;
+      case 3: dot_block<T, 3, kColumns>(a, tile.lda, pointers, tile.k, sums); break;
+      default: dot_block<T, 4, kColumns>(a, tile.lda, pointers, tile.k, sums); break;
     }
     for (std::int64_t r = 0; r < rows; ++r) {
       std::copy_n(sums[r], columns, tile.sums + (row + r) * tile.sums_ld + column);

@@ -52,6 +52,23 @@ std::vector<double> round_early(const YardstickOptions& options, Dtype dtype, bo
 
 }  // namespace
 
+Yardstick make_yardstick(const reference::Preactivations& sums, const Problem& problem,
+                         const YardstickOptions& options) {
+  Yardstick made;
+  made.row_step = options.row_step;
+  made.exact = reference::exact(options.activation, sums);
+  const auto rows = static_cast<std::int64_t>(made.exact.size()) / problem.n;
+  const auto errors = [&](const std::vector<double>& y) {
+    return reference::compare(options.dtype_y, rows, problem.n, y, made.exact);
+  };
+  made.fused = errors(reference::rounded(options.dtype_y, made.exact));
+  made.unfused = errors(round_early(options, problem.dtype, false, sums));
+  made.eager = errors(round_early(options, problem.dtype, true, sums));
+  made.rounding = errors(reference::rounded(problem.dtype, made.exact)).relative_frobenius;
+  made.noise = std::ldexp(8.0 + static_cast<double>(problem.k) / 16, -23);
+  return made;
+}
+
 Inputs::Inputs(const InputShape& shape) : shape_(shape) {
   // Gate and up must not be exchangeable: up has a mean.
   const double depth = static_cast<double>(shape.k);
@@ -137,17 +154,7 @@ Yardstick& Inputs::yardstick(const YardstickOptions& options) {
   Problem sampled = problem(Layout::kSeparate, (options.m + options.row_step - 1) / options.row_step);
   sampled.lda *= options.row_step;
   const reference::Preactivations sums = require(reference::preactivations(sampled, operands(Layout::kSeparate)));
-  Yardstick made;
-  made.row_step = options.row_step;
-  made.exact = reference::exact(options.activation, sums);
-  const auto errors = [&](const std::vector<double>& y) {
-    return reference::compare(options.dtype_y, sampled.m, sampled.n, y, made.exact);
-  };
-  made.fused = errors(reference::rounded(options.dtype_y, made.exact));
-  made.unfused = errors(round_early(options, shape_.dtype, false, sums));
-  made.eager = errors(round_early(options, shape_.dtype, true, sums));
-  made.noise = std::ldexp(8.0 + static_cast<double>(shape_.k) / 16, -23);
-  return yardsticks_.emplace(options, std::move(made)).first->second;
+  return yardsticks_.emplace(options, make_yardstick(sums, sampled, options)).first->second;
 }
 
 }  // namespace tileglu::gpu

@@ -6,6 +6,7 @@
 #include "core/problem.hpp"
 #include "core/status.hpp"
 #include "reference/metrics.hpp"
+#include "reference/reference.hpp"
 #include "runtime/runtime.hpp"
 
 #include <map>
@@ -34,17 +35,7 @@ struct InputShape {
   auto operator<=>(const InputShape&) const = default;
 };
 
-// A right result, and the errors that a kernel may have. Covers every row_step-th row.
-struct Yardstick {
-  std::int64_t row_step = 1;
-  std::vector<double> exact;       // fp64, unrounded
-  reference::ErrorReport fused;    // one rounding, at the end
-  reference::ErrorReport unfused;  // gate and up rounded first
-  reference::ErrorReport eager;    // act(gate) rounded as well
-  double measured_eager = 0;       // of two_gemms_silu_mul on the GPU, once it has run; what `eager` predicts
-  double noise = 0;                // what fp32 accumulation may add to a relative error
-};
-
+// What is compared: m rows of which every row_step-th counts.
 struct YardstickOptions {
   std::int64_t m = 0;
   Activation activation = Activation::kSilu;
@@ -53,6 +44,22 @@ struct YardstickOptions {
 
   auto operator<=>(const YardstickOptions&) const = default;
 };
+
+// A right result, and the errors of implementations that round where they must and do all else exactly.
+struct Yardstick {
+  std::int64_t row_step = 1;
+  std::vector<double> exact;       // fp64, unrounded
+  reference::ErrorReport fused;    // one rounding, at the end
+  reference::ErrorReport unfused;  // gate and up rounded first, to the type of A
+  reference::ErrorReport eager;    // act(gate) rounded as well
+  double measured_eager = 0;       // of two_gemms_silu_mul on the GPU, once it has run
+  double rounding = 0;             // the error of one rounding to the type of A
+  double noise = 0;                // what fp32 accumulation may add to a relative error
+};
+
+// From the fp64 sums of the rows that count.
+Yardstick make_yardstick(const reference::Preactivations& sums, const Problem& problem,
+                         const YardstickOptions& options);
 
 class Inputs {
  public:

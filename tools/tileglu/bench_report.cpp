@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench_report.hpp"
 
+#include "bench_check.hpp"
 #include "core/names.hpp"
 #include "output.hpp"
 
@@ -75,7 +76,7 @@ std::string method_text(const BenchSettings& settings) {
       "set "
       "the same values; outputs poisoned, {} rows of each result checked against fp64 before timing. FLOPs 4mnk, bytes "
       "of A, both weights and Y once. At least {} samples and {} s a contender; median, 5th and 95th percentile.",
-      settings.warmup_s, cache, timing, 8, settings.samples, settings.min_time_s);
+      settings.warmup_s, cache, timing, kCheckedRows, settings.samples, settings.min_time_s);
 }
 
 std::string ceilings_text(const BenchRun& run) {

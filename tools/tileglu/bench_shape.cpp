@@ -1,57 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench_shape.hpp"
 
-#include "check.hpp"
-#include "core/layout.hpp"
+#include "bench_check.hpp"
 #include "core/names.hpp"
-#include "random_data.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace tileglu::tool {
 namespace {
 
-constexpr std::int64_t kCheckedRows = 8;
 constexpr double kCachesToExceed = 3;
 constexpr int kMaxSets = 1024;
-constexpr double kPartialRoundingSlack = 2;  // cuBLAS may round partial sums of the activation-free GEMM
-
-// Rows first, first + step, ... of a problem, as a smaller problem on the same memory.
-struct RowSample {
-  Problem problem;
-  std::int64_t first = 0;
-};
-
-RowSample sample_rows(const Problem& problem) {
-  RowSample sample{.problem = problem};
-  sample.problem.m = std::min(problem.m, kCheckedRows);
-  const std::int64_t step = sample.problem.m > 1 ? (problem.m - 1) / (sample.problem.m - 1) : 1;
-  sample.first = problem.m - 1 - (sample.problem.m - 1) * step;  // the last row is always among them
-  sample.problem.lda = step * problem.lda;
-  sample.problem.ldy = step * problem.ldy;
-  return sample;
-}
-
-const void* advance(const void* base, std::int64_t elements, Dtype dtype) {
-  return static_cast<const std::byte*>(base) + elements * static_cast<std::int64_t>(size_of(dtype));
-}
-
-template <class Word>
-std::int64_t count_poison(const std::vector<std::byte>& bytes) {
-  constexpr auto kPoison = static_cast<Word>(0x7E7E7E7EU);
-  static_assert(kPoison % 256 == reference::kPoisonByte);
-  std::int64_t count = 0;
-  for (std::size_t offset = 0; offset < bytes.size(); offset += sizeof(Word)) {
-    Word word;
-    std::memcpy(&word, bytes.data() + offset, sizeof(Word));
-    count += word == kPoison ? 1 : 0;
-  }
-  return count;
-}
 
 class ShapeBench {
  public:
@@ -66,16 +28,9 @@ class ShapeBench {
       if (!y.ok()) return y.status();
       y_.push_back(y.value());
     }
-    sample_ = sample_rows(problem_);
-    Operands operands = data_.operands(Layout::kSeparate, 0);
-    operands.a = advance(operands.a, sample_.first * problem_.lda, problem_.dtype);
-    Problem separate = data_.problem(Layout::kSeparate);
-    separate.m = sample_.problem.m;
-    separate.lda = sample_.problem.lda;
-    Result<reference::Preactivations> preactivations = reference::preactivations(separate, operands);
-    if (!preactivations.ok()) return preactivations.status();
-    preactivations_ = std::move(preactivations.value());
-    yardstick_ = make_yardstick(sample_.problem, preactivations_);
+    Result<ResultCheck> check = ResultCheck::make(problem_, data_);
+    if (!check.ok()) return check.status();
+    check_ = std::move(check.value());
     return {};
   }
 
@@ -169,59 +124,22 @@ class ShapeBench {
     return {};
   }
 
-  Status check(const Entrant& entrant, BenchRow& row) {
+  Status check(const Entrant& entrant, BenchRow& row) const {
     const runtime::Buffer& target = entrant.is_gemm_only() ? entrant.gemm().product() : y_.front();
     TILEGLU_TRY(target.fill(reference::kPoisonByte));
     Result<runtime::Stream> stream = runtime::Stream::make(problem_.memory, problem_.device);
     if (!stream.ok()) return stream.status();
     TILEGLU_TRY(entrant.run(operands(entrant, 0, stream.value().handle())));
     TILEGLU_TRY(stream.value().synchronize());
-    if (entrant.is_gemm_only()) return check_product(entrant, row);
-    host_y_.resize(output_bytes());
-    TILEGLU_TRY(target.download(host_y_.data(), host_y_.size()));
-    void* y = host_y_.data() + static_cast<std::size_t>(sample_.first * problem_.ldy) * size_of(problem_.dtype_y);
-    if (row.contender.name == settings_.wrong_contender) inject(Fault::kStripe, sample_.problem, preactivations_, y);
-    const Verdict verdict = judge(sample_.problem, yardstick_, {.kernel = entrant.config(), .y = y});
-    row.relative_error = verdict.error.relative_frobenius;
-    row.reason = verdict.pass ? unwritten() : verdict.reason;
+    const std::int64_t ld = entrant.is_gemm_only() ? entrant.gemm().product_ld() : problem_.ldy;
+    std::vector<std::byte> host(static_cast<std::size_t>(problem_.m * ld) * size_of(problem_.dtype_y));
+    TILEGLU_TRY(target.download(host.data(), host.size()));
+    const Fault fault = row.contender.name == settings_.wrong_contender ? Fault::kStripe : Fault::kNone;
+    const ResultCheck::Outcome outcome = entrant.is_gemm_only() ? check_.product(entrant.layout(), ld, host)
+                                                                : check_.output(entrant.config(), host, fault);
+    row.relative_error = outcome.relative_error;
+    row.reason = outcome.reason;
     if (!row.reason.empty()) row.status = "wrong";
-    return {};
-  }
-
-  // Of the whole output, which the checked rows do not cover.
-  std::string unwritten() const {
-    const std::int64_t count =
-        problem_.dtype_y == Dtype::kFp32 ? count_poison<std::uint32_t>(host_y_) : count_poison<std::uint16_t>(host_y_);
-    return count == 0 ? std::string() : fmt::format("{} elements were not written", count);
-  }
-
-  // Rows of the product hold 2n pre-activations in the order of the weights: compared half by half for gate_up.
-  Status check_product(const Entrant& entrant, BenchRow& row) {
-    const std::size_t element = size_of(problem_.dtype);
-    const auto ld = static_cast<std::size_t>(entrant.gemm().product_ld());
-    host_y_.resize(static_cast<std::size_t>(problem_.m) * ld * element);
-    TILEGLU_TRY(entrant.gemm().product().download(host_y_.data(), host_y_.size()));
-    const HalfRows halves[] = {gate_rows(entrant.layout(), problem_.n), up_rows(entrant.layout(), problem_.n)};
-    const std::vector<double>* expected[] = {&preactivations_.gate, &preactivations_.up};
-    double error = 0, norm = 0, best = 0;
-    for (int half = 0; half < 2; ++half) {
-      const std::vector<double> rounded = reference::rounded(problem_.dtype, *expected[half]);
-      for (std::size_t i = 0; i < expected[half]->size(); ++i) {
-        const auto r = static_cast<std::int64_t>(i) / problem_.n, c = static_cast<std::int64_t>(i) % problem_.n;
-        const std::int64_t step = sample_.problem.lda / problem_.lda;
-        const std::int64_t at = (sample_.first + r * step) * entrant.gemm().product_ld() + halves[half].row(c);
-        const double want = (*expected[half])[i];
-        error += std::pow(load(problem_.dtype, host_y_.data(), at) - want, 2);
-        best += std::pow(rounded[i] - want, 2);
-        norm += want * want;
-      }
-    }
-    row.relative_error = std::sqrt(error / norm);
-    const double limit = kPartialRoundingSlack * std::sqrt(best / norm) + yardstick_.noise;
-    if (!(row.relative_error <= limit)) {
-      row.status = "wrong";
-      row.reason = fmt::format("relative error {:.3g} is over the limit {:.3g}", row.relative_error, limit);
-    }
     return {};
   }
 
@@ -250,12 +168,9 @@ class ShapeBench {
   const BenchSettings& settings_;
   SyntheticData data_;
   std::vector<runtime::Buffer> y_;
-  RowSample sample_;
-  reference::Preactivations preactivations_;
-  Yardstick yardstick_;
+  ResultCheck check_;
   std::vector<std::optional<Entrant>> entrants_;
   std::optional<Entrant> first_algorithm_;
-  std::vector<std::byte> host_y_;
 };
 
 }  // namespace

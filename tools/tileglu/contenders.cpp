@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 namespace tileglu::tool {
 namespace {
@@ -28,8 +29,12 @@ const Alias* find_alias(const std::string& name) {
   return found == std::end(kAliases) ? nullptr : found;
 }
 
-const std::vector<Layout> kAllLayouts{Layout::kSeparate, Layout::kGateUp, Layout::kInterleaved8, Layout::kInterleaved1,
-                                      Layout::kUpGate};
+constexpr std::array kAllLayouts{Layout::kSeparate, Layout::kGateUp, Layout::kInterleaved8, Layout::kInterleaved1,
+                                 Layout::kUpGate};
+
+std::vector<Layout> all_layouts() {
+  return {kAllLayouts.begin(), kAllLayouts.end()};
+}
 
 bool in_memory(const Backend& backend, Memory memory) {
   return (backend.id == BackendId::kCpu) == (memory == Memory::kHost);
@@ -117,7 +122,7 @@ class Resolver {
   }
 
   Status planners_choice(Contender& contender) const {
-    contender.layouts = layouts_or(request_.memory == Memory::kHost ? std::vector{Layout::kSeparate} : kAllLayouts);
+    contender.layouts = layouts_or(request_.memory == Memory::kHost ? std::vector{Layout::kSeparate} : all_layouts());
     // A fused kernel in whatever layout it takes, before an unfused one in the layout of the checkpoint.
     if (request_.memory == Memory::kCuda && request_.common.backend == BackendId::kAuto) {
       contender.options.push_back({.backend = BackendId::kSm90, .kernel = {}});
@@ -143,7 +148,7 @@ class Resolver {
         if (!kernel_matches(kernel, name)) continue;
         TILEGLU_TRY(need(backend->id, name));
         contender.options.push_back({.backend = backend->id, .kernel = name});
-        contender.layouts = layouts_or(kAllLayouts);
+        contender.layouts = layouts_or(all_layouts());
         contender.baseline = rounds_early(name);
         return {};
       }

@@ -48,7 +48,7 @@ namespace {
 
 constexpr std::int64_t kSquare = 8192;
 constexpr std::size_t kCopyBytes = std::size_t{1} << 30;
-const MeasureOptions kCeilingOptions{.memory = Memory::kCuda, .samples = 15, .min_time_s = 0.2, .warmup_s = 0.3};
+constexpr MeasureOptions kCeilingOptions{.memory = Memory::kCuda, .samples = 15, .min_time_s = 0.2, .warmup_s = 0.3};
 
 Result<double> median_us(const std::vector<Contestant>& contestants, int device) {
   MeasureOptions options = kCeilingOptions;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -67,6 +68,7 @@ int main(int argc, char** argv) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(std::atoi(argv[1]));
   current = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0;
   __sanitizer_set_death_callback(report);
+  std::signal(SIGABRT, [](int) { report(); });
   const std::vector<std::string> seeds = tileglu::fuzz::seeds();
   for (const std::string& seed : seeds) {
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(seed.data()), seed.size());

@@ -52,6 +52,10 @@ std::vector<double> round_early(const YardstickOptions& options, Dtype dtype, bo
 
 }  // namespace
 
+double accumulation_noise(std::int64_t k) {
+  return std::ldexp(8.0 + static_cast<double>(k) / 16, -23);
+}
+
 Yardstick make_yardstick(const reference::Preactivations& sums, const Problem& problem,
                          const YardstickOptions& options) {
   Yardstick made;
@@ -65,7 +69,7 @@ Yardstick make_yardstick(const reference::Preactivations& sums, const Problem& p
   made.unfused = errors(round_early(options, problem.dtype, false, sums));
   made.eager = errors(round_early(options, problem.dtype, true, sums));
   made.rounding = errors(reference::rounded(problem.dtype, made.exact)).relative_frobenius;
-  made.noise = std::ldexp(8.0 + static_cast<double>(problem.k) / 16, -23);
+  made.noise = accumulation_noise(problem.k);
   return made;
 }
 

@@ -54,8 +54,11 @@ struct Yardstick {
   reference::ErrorReport eager;    // act(gate) rounded as well
   double measured_eager = 0;       // of two_gemms_silu_mul on the GPU, once it has run
   double rounding = 0;             // the error of one rounding to the type of A
-  double noise = 0;                // what fp32 accumulation may add to a relative error
+  double noise = 0;                // accumulation_noise
 };
+
+// What fp32 accumulation over k, and an activation of a few ulp, may add to a relative error.
+double accumulation_noise(std::int64_t k);
 
 // From the fp64 sums of the rows that count.
 Yardstick make_yardstick(const reference::Preactivations& sums, const Problem& problem,

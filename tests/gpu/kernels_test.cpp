@@ -14,8 +14,8 @@ namespace {
 class Kernels : public testing::TestWithParam<Kernel> {};
 INSTANTIATE_TEST_SUITE_P(All, Kernels, testing::ValuesIn(all_kernels()), test_name);
 
-// m, n and k around the edges of tiles and of the 16-byte rule; walking the three lists side by side, whose lengths
-// share no divisor, meets every pair of values.
+// m, n and k around the edges of tiles and of the 16-byte rule. The lengths of the lists share no divisor: walked side
+// by side they keep meeting in other pairs.
 constexpr std::array<std::int64_t, 13> kM{1, 2, 7, 63, 64, 65, 127, 128, 129, 255, 256, 257, 300};
 constexpr std::array<std::int64_t, 11> kN{8, 16, 40, 72, 96, 120, 128, 136, 608, 712, 1376};
 constexpr std::array<std::int64_t, 8> kK{8, 16, 56, 64, 72, 128, 136, 1024};
@@ -41,9 +41,14 @@ TEST_P(Kernels, RaggedShapesStridesAndTypes) {
     if (outcome.status == TILEGLU_OK) allow_unfused_path(op, outcome);
     EXPECT_TRUE(test::accepted(op, outcome));
     if (outcome.status != TILEGLU_OK) continue;
-    record(GetParam().name, {.relative_frobenius = reference::compare(op.result_dtype(), op.m, op.n, outcome.y.data(),
-                                                                      op.n, outcome.baselines.exact)
-                                                       .relative_frobenius});
+    const double error =
+        reference::compare(op.result_dtype(), op.m, op.n, outcome.y.data(), op.n, outcome.baselines.exact)
+            .relative_frobenius;
+    if (GetParam().backend ==
+        BackendId::kSm90) {  // rounds once, and so has one rounding's error, not just less than three
+      EXPECT_LE(error, 1.03 * outcome.baselines.rounded.relative_frobenius + accumulation_noise(op.k)) << describe(op);
+    }
+    record(GetParam().name, {.relative_frobenius = error});
   }
 }
 

@@ -2,7 +2,6 @@
 #include "launch.hpp"
 
 #include "core/names.hpp"
-#include "op/op_data.hpp"
 #include "plan/sm90_configs.hpp"
 #include "verified.hpp"
 
@@ -238,40 +237,6 @@ Verdict judge(const Problem& problem, const Kernel& kernel, const void* y, const
     verdict.complaint += fmt::format("worst stripe {:.3g} above {:.3g}; ", got.worst_stripe, limits.stripe);
   }
   return verdict;
-}
-
-CaseResult run_case(const test::OpCase& op, const Kernel& kernel) {
-  static const test::Baselines unused;  // given, so that they are not computed: the yardstick replaces them
-  CaseResult result{.outcome = test::run_case(op, kernel.options(), Memory::kCuda, &unused), .verdict = {}};
-  const test::Outcome& outcome = result.outcome;
-  if (outcome.status == TILEGLU_OK) {
-    const test::OpData data(op, Memory::kCuda);  // the same values again
-    const Problem problem{.dtype = op.dtype,
-                          .dtype_y = op.result_dtype(),
-                          .activation = op.activation,
-                          .layout = op.layout,
-                          .memory = Memory::kCuda,
-                          .m = op.m,
-                          .n = op.n,
-                          .k = op.k,
-                          .lda = data.a().ld,
-                          .ld_gate = data.gate().ld,
-                          .ld_up = data.up().ld,
-                          .ldy = op.n};
-    const Operands operands{.a = data.a().address(),
-                            .gate = data.gate().address(),
-                            .up = is_single_matrix(op.layout) ? nullptr : data.up().address(),
-                            .stream = data.stream()};
-    const Kernel actual{backend_named(outcome.backend).value_or(BackendId::kAuto), outcome.kernel};
-    const Yardstick yardstick = make_yardstick(require(reference::preactivations(problem, operands)), problem,
-                                               {.m = op.m, .activation = op.activation, .dtype_y = op.result_dtype()});
-    result.verdict = judge(problem, actual, outcome.y.data(), yardstick);
-  } else {
-    result.verdict.complaint = fmt::format("{}: {}", tileglu_status_name(outcome.status), outcome.error);
-    if (!outcome.untouched) result.verdict.complaint += ", and Y was touched";
-  }
-  if (!outcome.guards_intact) result.verdict.complaint += "bytes outside of Y were written";
-  return result;
 }
 
 void check(const Problem& problem, const Kernel& kernel, Inputs& inputs, const CheckOptions& options) {

@@ -73,14 +73,6 @@ struct Verdict {
 };
 Verdict judge(const Problem& problem, const Kernel& kernel, const void* y, const Yardstick& yardstick);
 
-// Runs a case of tests/op in CUDA memory and judges it as above; complaint also if it was refused or a guard has
-// changed.
-struct CaseResult {
-  test::Outcome outcome;
-  Verdict verdict;
-};
-CaseResult run_case(const test::OpCase& op, const Kernel& kernel);
-
 // Runs and judges one problem, adds a failure if it is wrong, and enters the kernel's error into the record. If
 // `against_eager`, the error must also be at most kEagerShare of what two_gemms_silu_mul makes on the same data.
 struct CheckOptions {

@@ -69,10 +69,10 @@ struct Packed {
 };
 
 // Two matrices' worth of bytes, and the view of a layout in them.
-struct Memory2 {
+struct TwoMatrices {
   std::int64_t up_offset, bytes;
 };
-Memory2 memory_of(const Packed& shape) {
+TwoMatrices memory_of(const Packed& shape) {
   const auto size = static_cast<std::int64_t>(size_of(shape.dtype));
   const std::int64_t half = (shape.n * (shape.k + shape.pad) + 16) * size;
   return {.up_offset = half, .bytes = 2 * half + 64};
@@ -90,11 +90,9 @@ WeightsView view_in(void* memory, Layout layout, const Packed& shape, std::int64
 
 // From one layout to another on the GPU and on the host: the same bytes, those around them untouched. Then back: the
 // bytes that it began with.
-void check_relayout(Layout from, Layout to, const Packed& shape) {
-  const auto bytes = static_cast<std::size_t>(memory_of(shape).bytes);
-  std::mt19937 generator(7);
-  std::vector<unsigned char> source(bytes), host(bytes, 0x7E), back(bytes, 0x7E), gpu(bytes);
-  for (unsigned char& byte : source) byte = static_cast<unsigned char>(generator());
+void check_relayout(Layout from, Layout to, const Packed& shape, const std::vector<unsigned char>& source) {
+  const std::size_t bytes = source.size();
+  std::vector<unsigned char> host(bytes, 0x7E), back(bytes, 0x7E), gpu(bytes);
   const auto source_gpu = require(runtime::Buffer::make(Memory::kCuda, 0, bytes));
   const auto packed_gpu = require(runtime::Buffer::make(Memory::kCuda, 0, bytes));
   const auto back_gpu = require(runtime::Buffer::make(Memory::kCuda, 0, bytes));
@@ -103,29 +101,31 @@ void check_relayout(Layout from, Layout to, const Packed& shape) {
   require(back_gpu.fill(0x7E));
   const runtime::Stream stream = require(runtime::Stream::make(Memory::kCuda, 0));
   const RelayoutShape relayout{.dtype = shape.dtype, .n = shape.n, .k = shape.k};
-  const auto packed_view = view_in(packed_gpu.data(), to, shape, shape.skew);
-  require(relayout_cuda(relayout, view_in(source_gpu.data(), from, shape, 0), packed_view, 0, stream.handle()));
-  require(relayout_cuda(relayout, packed_view, view_in(back_gpu.data(), from, shape, 0), 0, stream.handle()));
+  const WeightsView packed = view_in(packed_gpu.data(), to, shape, shape.skew);
+  require(relayout_cuda(relayout, view_in(source_gpu.data(), from, shape, 0), packed, 0, stream.handle()));
+  require(relayout_cuda(relayout, packed, view_in(back_gpu.data(), from, shape, 0), 0, stream.handle()));
   require(stream.synchronize());
 
-  const auto text = testing::Message() << static_cast<int>(from) << " -> " << static_cast<int>(to) << " n=" << shape.n
-                                       << " k=" << shape.k << " pad=" << shape.pad << " skew=" << shape.skew;
-  relayout_host(relayout, view_in(source.data(), from, shape, 0), view_in(host.data(), to, shape, shape.skew));
+  const auto text = testing::Message() << name_of(from) << " -> " << name_of(to) << " n=" << shape.n << " k=" << shape.k
+                                       << " pad=" << shape.pad << " skew=" << shape.skew;
+  const WeightsView on_host = view_in(const_cast<unsigned char*>(source.data()), from, shape, 0);
+  relayout_host(relayout, on_host, view_in(host.data(), to, shape, shape.skew));
   require(packed_gpu.download(gpu.data(), bytes));
   EXPECT_TRUE(gpu == host) << text;
-  relayout_host(relayout, view_in(source.data(), from, shape, 0), view_in(back.data(), from, shape, 0));
+  relayout_host(relayout, on_host, view_in(back.data(), from, shape, 0));
   require(back_gpu.download(gpu.data(), bytes));
   EXPECT_TRUE(gpu == back) << text << ", and back";
 }
 
 TEST(Relayout, AllPairsOfLayoutsBitForBit) {
-  for (const Layout from : kLayouts) {
-    for (const Layout to : kLayouts) {
-      for (const Packed& shape : {Packed{8, 1, 0, 0}, Packed{8, 8, 0, 0}, Packed{712, 640, 8, 0}, Packed{40, 511, 1, 0},
-                                  Packed{304, 64, 4, 0}, Packed{304, 64, 8, 1}, Packed{304, 66, 2, 2},
-                                  Packed{136, 72, 4, 1, Dtype::kFp32}, Packed{4864, 896, 0, 0}}) {
-        check_relayout(from, to, shape);
-      }
+  for (const Packed& shape :
+       {Packed{8, 1, 0, 0}, Packed{8, 8, 0, 0}, Packed{712, 640, 8, 0}, Packed{40, 511, 1, 0}, Packed{304, 64, 4, 0},
+        Packed{304, 64, 8, 1}, Packed{304, 66, 2, 2}, Packed{136, 72, 4, 1, Dtype::kFp32}, Packed{4864, 896, 0, 0}}) {
+    std::mt19937 generator(7);
+    std::vector<unsigned char> source(static_cast<std::size_t>(memory_of(shape).bytes));
+    for (unsigned char& byte : source) byte = static_cast<unsigned char>(generator());
+    for (const Layout from : kLayouts) {
+      for (const Layout to : kLayouts) check_relayout(from, to, shape, source);
     }
   }
 }

@@ -64,15 +64,7 @@ std::vector<unsigned char> download_rows(const void* base, std::size_t pitch, st
 
 // Judges part of a result: the problem of these rows and columns alone, and where they are in memory.
 void check_part(Problem part, const Operands& operands, const void* y, const Kernel& kernel, const char* what) {
-  const reference::Preactivations sums = require(reference::preactivations(part, operands));
-  Yardstick yardstick;
-  yardstick.exact = reference::exact(part.activation, sums);
-  const auto errors = [&](const std::vector<double>& values) {
-    return reference::compare(part.dtype_y, part.m, part.n, values, yardstick.exact);
-  };
-  yardstick.fused = errors(reference::rounded(part.dtype_y, yardstick.exact));
-  yardstick.unfused = yardstick.eager = errors(reference::unfused(part.activation, part.dtype_y, sums));
-  yardstick.noise = 1e-5;
+  const Yardstick yardstick = make_yardstick(require(reference::preactivations(part, operands)), part, {.m = part.m});
   const std::size_t bytes = static_cast<std::size_t>(part.n) * size_of(part.dtype_y);
   const std::vector<unsigned char> rows = download_rows(y, static_cast<std::size_t>(part.ldy) * size_of(part.dtype_y),
                                                         bytes, static_cast<std::size_t>(part.m));

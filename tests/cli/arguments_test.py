@@ -90,7 +90,8 @@ class WrongArguments(tool.ToolTest):
                              names=("--kernel", "warp_drive", "onednn_blocked"))
         self.refused("bench", *SHAPE, "--backend", "cpu", "--contenders", "tileglu,warp_drive",
                      names=("--contenders", "warp_drive"))
-        self.refused("bench", *SHAPE, "--backend", "cpu", "--cuda-graph", "on", names=("--cuda-graph", "GPU"))
+        for graph in (("--cuda-graph", "on"), ("--cuda-graph",), ("--cuda-graph", "--samples", "1")):
+            self.refused("bench", *SHAPE, "--backend", "cpu", *graph, names=("--cuda-graph", "GPU"))
 
 
 class Help(tool.ToolTest):

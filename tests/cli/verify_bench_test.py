@@ -192,7 +192,7 @@ class Bench(tool.ToolTest):
 
     def test_rates_above_the_peak_are_flagged(self):
         for option in ("--peak-tflops", "--peak-gbps"):
-            document = self.bench(option, "1e-6", code=1)
+            document = self.bench(option, "1e-9", code=1)
             self.assertEqual({row["status"] for row in document["rows"]}, {"above_peak"})
 
     def test_list_of_shapes(self):

@@ -92,8 +92,13 @@ TEST_P(CpuSimd, FinishOfEveryActivationAndDtype) {
   for (const Activation activation : kActivations) {
     for (const Dtype dtype : kDtypes) {
       std::vector<unsigned char> y(kRows * kLdy * size_of(dtype), reference::kPoisonByte);
-      simd_.finish[cpu::Simd::index(activation)][cpu::Simd::index(dtype)](
-          {.sums = sums.data(), .rows = kRows, .columns = kColumns, .y = y.data(), .ldy = kLdy});
+      simd_.finish[cpu::Simd::index(activation)][cpu::Simd::index(dtype)]({.gate = sums.data(),
+                                                                           .up = sums.data() + kColumns,
+                                                                           .sums_ld = 2 * kColumns,
+                                                                           .rows = kRows,
+                                                                           .columns = kColumns,
+                                                                           .y = y.data(),
+                                                                           .ldy = kLdy});
       const std::vector<double> values = decode(dtype, y);
       const double poison = decode(dtype, std::vector<unsigned char>(size_of(dtype), reference::kPoisonByte)).front();
       const double epsilon = dtype == Dtype::kBf16 ? 0x1p-8 : dtype == Dtype::kFp16 ? 0x1p-11 : 0;
@@ -126,7 +131,7 @@ TEST(CpuBlocking, CoversTheProblemWithinTheWorkspace) {
         for (const int threads : {1, 2, 64}) {
           for (const bool few_rows : {false, true}) {
             const Problem problem{.m = m, .n = n, .k = k};
-            const cpu::Needs needs{.staged_a = true, .staged_weight_bytes = few_rows ? 0U : 4U, .few_rows = few_rows};
+            const cpu::Needs needs{.a_bytes = 4, .weight_bytes = few_rows ? 0U : 4U, .few_rows = few_rows};
             cpu::Blocking b = cpu::choose_blocks(problem, needs, threads);
             cpu::lay_out_workspace(problem, needs, b);
             ASSERT_TRUE(b.threads >= 1 && b.threads <= threads);
@@ -134,11 +139,10 @@ TEST(CpuBlocking, CoversTheProblemWithinTheWorkspace) {
             ASSERT_GE(b.row_blocks * b.block_rows, b.panel_rows);
             ASSERT_GE(b.column_blocks * b.block_columns, n);
             ASSERT_LE(b.block_columns, n);
-            ASSERT_GE(b.staged_ld, k);
             ASSERT_GE(b.weights_offset, static_cast<std::size_t>(b.block_rows * 2 * b.block_columns) * 4);
             ASSERT_GE(b.matmul_offset - b.weights_offset,
-                      static_cast<std::size_t>(2 * b.block_columns * k) * needs.staged_weight_bytes);
-            ASSERT_GE(b.staged_a_bytes, static_cast<std::size_t>(b.panel_rows * b.staged_ld) * 4);
+                      static_cast<std::size_t>(2 * b.block_columns * k) * needs.weight_bytes);
+            ASSERT_GE(b.panel_bytes, static_cast<std::size_t>(b.panel_rows * k) * 4);
           }
         }
       }

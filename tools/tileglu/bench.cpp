@@ -18,7 +18,9 @@ namespace tileglu::tool {
 namespace {
 
 enum class GraphUse { kAuto, kOn, kOff };
-constexpr std::int64_t kGraphTokens = 128;  // up to here a call is short enough for launches to show
+// Where launches from the host would show: decode, and calls shorter than this on a device that reaches kGraphFlops.
+constexpr std::int64_t kGraphTokens = 128;
+constexpr double kGraphCallUs = 50, kGraphFlops = 700e12;
 
 struct BenchOptions {
   CommonOptions common;
@@ -36,7 +38,7 @@ struct BenchOptions {
 
 std::optional<GraphUse> graph_use_named(std::string_view name) {
   if (name == "auto") return GraphUse::kAuto;
-  if (name == "on" || name == "true") return GraphUse::kOn;  // "true": the option without a value
+  if (name == "on" || name.empty()) return GraphUse::kOn;  // empty: the option without a value
   if (name == "off") return GraphUse::kOff;
   return {};
 }
@@ -90,9 +92,10 @@ Status prepare_output(const std::string& path) {
   return {};
 }
 
-bool wants_graph(const BenchOptions& options, Memory memory, std::int64_t m) {
+bool wants_graph(const BenchOptions& options, Memory memory, const Shape& shape) {
   if (options.graph != GraphUse::kAuto) return options.graph == GraphUse::kOn;
-  return memory == Memory::kCuda && m <= kGraphTokens;
+  if (memory == Memory::kHost) return false;
+  return shape.m <= kGraphTokens || flops(shape) / kGraphFlops * 1e6 < kGraphCallUs;
 }
 
 Result<int> finish(const BenchOptions& options, const BenchRun& run) {
@@ -145,7 +148,7 @@ Result<int> bench(const BenchOptions& options) {
     if (text) print(ceilings.ok() ? ceilings_text(run) : "ceilings: " + one_line(ceilings.status().text()) + "\n");
   }
   for (const Shape& shape : shapes.value()) {
-    run.settings.cuda_graph = wants_graph(options, memory.value(), shape.m);
+    run.settings.cuda_graph = wants_graph(options, memory.value(), shape);
     Result<ShapeResult> result =
         bench_shape(shape, options.common.activation.value_or(shape.activation), contenders.value(), run.settings);
     if (!result.ok()) result = failed_shape(shape, contenders.value(), result.status());
@@ -169,7 +172,7 @@ void add_bench(CLI::App& app, Action& action) {
   command.add_option("--output", options->output, "Write the JSON document to this file")->type_name("FILE");
   add_choice(command, "--l2", options->warm, warm_named, "cold, warm", "Rotate buffers past the cache, or not");
   add_choice(command, "--cuda-graph", options->graph, graph_use_named, "auto, on, off",
-             "Time launches of a CUDA graph; auto: up to m = 128")
+             "Time launches of a CUDA graph; auto: up to m = 128, and for calls of less than about 50 us")
       ->expected(0, 1);
   add_integer(command, "--samples", options->samples, {.low = 1, .high = 2000}, "Samples of each contender, at least");
   const NumberRange seconds{.low = 0, .high = 3600};

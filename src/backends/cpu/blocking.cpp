@@ -21,7 +21,6 @@ constexpr std::int64_t kTilesPerThread = 4;
 // Multiply-adds below which another thread costs more to wake (5 us on an idle machine, far more on a busy one) than it
 // saves.
 constexpr double kWorkPerThread = 1 << 20;
-constexpr std::int64_t kCacheLineElements = 16;
 constexpr std::size_t kAlignment = 256;
 
 std::int64_t round_up(std::int64_t value, std::int64_t step) {
@@ -51,7 +50,7 @@ std::int64_t columns_in_cache(const Problem& problem) {
 Blocking choose_blocks(const Problem& problem, const Needs& needs, int max_threads) {
   Blocking b;
   b.block_rows = std::min(problem.m, needs.few_rows ? kFewRows : kMaxRows);
-  b.panel_rows = needs.staged_a ? std::min(problem.m, kPanelRows) : problem.m;
+  b.panel_rows = needs.a_bytes > 0 ? std::min(problem.m, kPanelRows) : problem.m;
   b.row_blocks = blocks_of(b.panel_rows, b.block_rows);
   b.block_columns = needs.few_rows ? kFewRowsColumns : columns_in_cache(problem);
   const int threads = useful_threads(problem, max_threads);
@@ -61,17 +60,15 @@ Blocking choose_blocks(const Problem& problem, const Needs& needs, int max_threa
   }
   b.block_columns = std::min(b.block_columns, problem.n);
   b.column_blocks = blocks_of(problem.n, b.block_columns);
-  b.staged_ld = round_up(problem.k, kCacheLineElements);
   b.threads = static_cast<int>(std::min<std::int64_t>(threads, b.row_blocks * b.column_blocks));
   return b;
 }
 
 void lay_out_workspace(const Problem& problem, const Needs& needs, Blocking& b) {
-  if (needs.staged_a) b.staged_a_bytes = aligned(static_cast<std::size_t>(b.panel_rows * b.staged_ld) * sizeof(float));
+  b.panel_bytes = aligned(static_cast<std::size_t>(b.panel_rows * problem.k) * needs.a_bytes);
   const auto columns = 2 * static_cast<std::size_t>(b.block_columns);
   b.weights_offset = aligned(static_cast<std::size_t>(b.block_rows) * columns * sizeof(float));
-  b.matmul_offset =
-      b.weights_offset + aligned(columns * static_cast<std::size_t>(problem.k) * needs.staged_weight_bytes);
+  b.matmul_offset = b.weights_offset + aligned(columns * static_cast<std::size_t>(problem.k) * needs.weight_bytes);
   b.thread_bytes = b.matmul_offset + aligned(needs.matmul_scratch);
 }
 

@@ -15,10 +15,10 @@ namespace tileglu::cpu {
 
 // What a method needs besides the tile of fp32 sums.
 struct Needs {
-  bool staged_a = false;                // a panel of A, widened
-  std::size_t staged_weight_bytes = 0;  // bytes per element of copied or widened weight rows; 0: used where they lie
-  std::size_t matmul_scratch = 0;       // bytes per thread
-  bool few_rows = false;  // tiles of few rows (the method re-reads the tile's weights for every four rows)
+  std::size_t a_bytes = 0;         // of an element of A, if the method reads a copy (a panel at a time); 0: none
+  std::size_t weight_bytes = 0;    // the same for weight rows (a block of columns at a time)
+  std::size_t matmul_scratch = 0;  // bytes per thread
+  bool few_rows = false;           // tiles of few rows: the method reads the tile's weights again for every four rows
 };
 
 struct Blocking {
@@ -28,12 +28,12 @@ struct Blocking {
   std::int64_t block_columns = 0;
   std::int64_t row_blocks = 0;  // of a whole panel
   std::int64_t column_blocks = 0;
-  std::int64_t staged_ld = 0;  // row stride of staged A, elements
-  // Workspace: [staged A | thread 0 | thread 1 | ...], and a thread's part: [sums | weights | matmul scratch].
-  std::size_t staged_a_bytes = 0;
+  // Workspace: [copy of A | thread 0 | thread 1 | ...], and a thread's part: [sums | copy of weights | matmul scratch].
+  // Copies have no gaps between their rows.
+  std::size_t panel_bytes = 0;
   std::size_t weights_offset = 0, matmul_offset = 0, thread_bytes = 0;
 
-  std::size_t workspace_bytes() const { return staged_a_bytes + static_cast<std::size_t>(threads) * thread_bytes; }
+  std::size_t workspace_bytes() const { return panel_bytes + static_cast<std::size_t>(threads) * thread_bytes; }
 };
 
 // The block sizes first (they do not depend on matmul_scratch), the rest once the matmuls have been made for them.

@@ -46,10 +46,9 @@ class FirstFailure {
 class Worker {
  public:
   Worker(const TilePlan& plan, const Operands& operands, int thread)
-      : plan_(plan), operands_(operands), staged_a_(static_cast<float*>(operands.workspace)) {
+      : plan_(plan), operands_(operands), panel_(static_cast<unsigned char*>(operands.workspace)) {
     const Blocking& b = plan.blocking;
-    scratch_ = static_cast<unsigned char*>(operands.workspace) + b.staged_a_bytes +
-               static_cast<std::size_t>(thread) * b.thread_bytes;
+    scratch_ = panel_ + b.panel_bytes + static_cast<std::size_t>(thread) * b.thread_bytes;
     sums_ = reinterpret_cast<float*>(scratch_);
     const Problem& p = plan.problem;
     const bool single = is_single_matrix(p.layout);
@@ -61,78 +60,92 @@ class Worker {
 
   void stage_a_row(std::int64_t row, std::int64_t panel_row) const {
     const Problem& p = plan_.problem;
-    const auto& functions = plan_.by_dots() ? plan_.simd->prepare_row : plan_.simd->widen_row;
-    functions[Simd::index(p.dtype)](offset(operands_.a, row * p.lda, p.dtype), p.k,
-                                    staged_a_ + panel_row * plan_.blocking.staged_ld);
+    const void* source = offset(operands_.a, row * p.lda, p.dtype);
+    unsigned char* destination = panel_ + panel_row * row_bytes(plan_.needs.a_bytes);
+    if (plan_.by_dots()) {
+      plan_.simd->prepare_row[Simd::index(p.dtype)](source, p.k, reinterpret_cast<float*>(destination));
+    } else {
+      stage_row(source, destination, plan_.needs.a_bytes);
+    }
   }
 
   void run_tile(const Tile& tile, std::int64_t panel) {
     const Problem& p = plan_.problem;
-    const void* a = plan_.needs.staged_a
-                        ? static_cast<const void*>(staged_a_ + (tile.row - panel) * plan_.blocking.staged_ld)
+    const void* a = plan_.needs.a_bytes > 0
+                        ? static_cast<const void*>(panel_ + (tile.row - panel) * row_bytes(plan_.needs.a_bytes))
                         : offset(operands_.a, tile.row * p.lda, p.dtype);
-    if (plan_.by_dots()) {
-      dot_sums(tile, static_cast<const float*>(a));
-    } else {
-      matmul_sums(tile, a);
-    }
-    plan_.simd->finish[Simd::index(p.activation)][Simd::index(p.dtype_y)](
-        {.sums = sums_,
-         .rows = tile.rows,
-         .columns = tile.columns,
-         .y = offset(operands_.y, tile.row * p.ldy + tile.column, p.dtype_y),
-         .ldy = p.ldy});
+    FinishTile finish = plan_.by_dots()                ? dot_sums(tile, static_cast<const float*>(a))
+                        : plan_.needs.weight_bytes > 0 ? staged_matmul_sums(tile, a)
+                                                       : matmul_sums(tile, a);
+    finish.rows = tile.rows;
+    finish.columns = tile.columns;
+    finish.y = offset(operands_.y, tile.row * p.ldy + tile.column, p.dtype_y);
+    finish.ldy = p.ldy;
+    plan_.simd->finish[Simd::index(p.activation)][Simd::index(p.dtype_y)](finish);
   }
 
  private:
-  WeightRows weight_rows(std::size_t half, const Tile& tile) const {
-    WeightRows rows = halves_[half];
-    rows.first = tile.column;
-    rows.count = tile.columns;
-    return rows;
+  std::int64_t row_bytes(std::size_t element_bytes) const {
+    return plan_.problem.k * static_cast<std::int64_t>(element_bytes);
   }
 
-  void dot_sums(const Tile& tile, const float* a) const {
+  void stage_row(const void* source, unsigned char* destination, std::size_t element_bytes) const {
+    const Problem& p = plan_.problem;
+    if (element_bytes == size_of(p.dtype)) {
+      std::memcpy(destination, source, static_cast<std::size_t>(row_bytes(element_bytes)));
+    } else {
+      plan_.simd->widen_row[Simd::index(p.dtype)](source, p.k, reinterpret_cast<float*>(destination));
+    }
+  }
+
+  // Gate in the first half of each row of sums, up in the second.
+  FinishTile side_by_side(const Tile& tile) const {
+    return {.gate = sums_, .up = sums_ + tile.columns, .sums_ld = 2 * tile.columns};
+  }
+
+  FinishTile dot_sums(const Tile& tile, const float* a) const {
     for (std::size_t half = 0; half < 2; ++half) {
+      WeightRows weights = halves_[half];
+      weights.first = tile.column;
+      weights.count = tile.columns;
       plan_.simd->dot[Simd::index(plan_.problem.dtype)]({.a = a,
-                                                         .lda = plan_.blocking.staged_ld,
+                                                         .lda = plan_.problem.k,
                                                          .rows = tile.rows,
                                                          .k = plan_.problem.k,
-                                                         .weights = weight_rows(half, tile),
+                                                         .weights = weights,
                                                          .sums = sums_ + static_cast<std::int64_t>(half) * tile.columns,
                                                          .sums_ld = 2 * tile.columns});
     }
+    return side_by_side(tile);
   }
 
-  void matmul_sums(const Tile& tile, const void* a) {
-    if (plan_.needs.staged_weight_bytes > 0) {
-      stage_weights(tile);
-      call(tile, 0)(a, scratch_ + plan_.blocking.weights_offset, sums_);
-      return;
-    }
+  FinishTile staged_matmul_sums(const Tile& tile, const void* a) {
+    stage_weights(tile);
+    call(tile, 0)(a, scratch_ + plan_.blocking.weights_offset, sums_);
+    return side_by_side(tile);
+  }
+
+  // One matrix of sums for gate and one for up: oneDNN's best code wants matrices without gaps.
+  FinishTile matmul_sums(const Tile& tile, const void* a) {
+    float* sums[2] = {sums_, sums_ + tile.rows * tile.columns};
     for (std::size_t half = 0; half < 2; ++half) {
       const WeightRows& weights = halves_[half];
       const std::int64_t first = weights.half.row(tile.column) * weights.ld;
-      call(tile, half)(a, offset(weights.base, first, plan_.problem.dtype),
-                       sums_ + static_cast<std::int64_t>(half) * tile.columns);
+      call(tile, half)(a, offset(weights.base, first, plan_.problem.dtype), sums[half]);
     }
+    return {.gate = sums[0], .up = sums[1], .sums_ld = tile.columns};
   }
 
-  // Gate rows of the block, then up rows, each of k elements. Consecutive tiles mostly share them.
+  // Gate rows of the block, then up rows. Consecutive tiles mostly share them.
   void stage_weights(const Tile& tile) {
     if (staged_column_ == tile.column) return;
     staged_column_ = tile.column;
-    const Problem& p = plan_.problem;
-    const auto row_bytes = static_cast<std::int64_t>(plan_.needs.staged_weight_bytes) * p.k;
+    const std::int64_t bytes = row_bytes(plan_.needs.weight_bytes);
     unsigned char* destination = scratch_ + plan_.blocking.weights_offset;
     for (const WeightRows& weights : halves_) {
-      for (std::int64_t i = 0; i < tile.columns; ++i, destination += row_bytes) {
-        const void* source = offset(weights.base, weights.half.row(tile.column + i) * weights.ld, p.dtype);
-        if (plan_.needs.staged_weight_bytes == size_of(p.dtype)) {
-          std::memcpy(destination, source, static_cast<std::size_t>(row_bytes));
-        } else {
-          plan_.simd->widen_row[Simd::index(p.dtype)](source, p.k, reinterpret_cast<float*>(destination));
-        }
+      for (std::int64_t i = 0; i < tile.columns; ++i, destination += bytes) {
+        const std::int64_t row = weights.half.row(tile.column + i);
+        stage_row(offset(weights.base, row * weights.ld, plan_.problem.dtype), destination, plan_.needs.weight_bytes);
       }
     }
   }
@@ -149,7 +162,7 @@ class Worker {
 
   const TilePlan& plan_;
   const Operands& operands_;
-  float* staged_a_;
+  unsigned char* panel_;  // the copy of A, shared by all threads
   unsigned char* scratch_;
   float* sums_;
   std::array<WeightRows, 2> halves_;  // gate, up
@@ -190,7 +203,7 @@ Status run_tiles(const TilePlan& plan, const Operands& operands) noexcept {
     Worker worker(plan, operands, omp_get_thread_num());
     for (std::int64_t panel = 0; panel < plan.problem.m; panel += b.panel_rows) {
       const std::int64_t rows = std::min(b.panel_rows, plan.problem.m - panel);
-      if (plan.needs.staged_a) {
+      if (plan.needs.a_bytes > 0) {
 #pragma omp for
         for (std::int64_t row = 0; row < rows; ++row) worker.stage_a_row(panel + row, row);
       }

@@ -155,8 +155,8 @@ template <class Act, class Y>
 void finish(const FinishTile& tile) {
   constexpr Act kAct;
   for (std::int64_t row = 0; row < tile.rows; ++row) {
-    const float* gate = tile.sums + row * 2 * tile.columns;
-    const float* up = gate + tile.columns;
+    const float* gate = tile.gate + row * tile.sums_ld;
+    const float* up = tile.up + row * tile.sums_ld;
     Y* y = static_cast<Y*>(tile.y) + row * tile.ldy;
 #pragma omp simd
     for (std::int64_t i = 0; i < tile.columns; ++i) y[i] = narrow<Y>(kAct(gate[i]) * up[i]);

@@ -26,9 +26,10 @@ struct DotTile {
   std::int64_t sums_ld = 0;
 };
 
-// y = act(gate) * up, rounded once; gate and up are `columns` fp32 values a row, up right behind gate.
+// y = act(gate) * up, rounded once.
 struct FinishTile {
-  const float* sums = nullptr;  // [rows, 2 * columns]
+  const float *gate = nullptr, *up = nullptr;
+  std::int64_t sums_ld = 0;  // row stride of both
   std::int64_t rows = 0, columns = 0;
   void* y = nullptr;
   std::int64_t ldy = 0;  // elements

@@ -24,36 +24,43 @@ Result<std::string> choose_kernel(const Problem& problem, const std::string& ker
                 fmt::format("kernel={} is none of the cpu backend's: {}", kernel, fmt::join(kKernels, ", ")));
 }
 
-Needs dot_needs() {
-  return {.staged_a = true, .few_rows = true};
-}
+// How a matmul reads A and the weights.
+enum class Reading {
+  kInPlace,  // only weight rows that are not evenly spaced are copied together
+  kGapless,  // as stored, but what has gaps between its rows is copied
+  kWidened,  // copied as fp32
+};
 
-// as_stored: oneDNN reads the data as it is, only weights whose rows are not evenly spaced are copied together.
-Needs matmul_needs(const Problem& problem, bool as_stored) {
-  if (!as_stored) return {.staged_a = true, .staged_weight_bytes = sizeof(float)};
-  const bool even_rows = gate_rows(problem.layout, problem.n).group == 1;
-  return {.staged_weight_bytes = even_rows ? 0 : size_of(problem.dtype)};
+Needs matmul_needs(const Problem& p, Reading reading) {
+  if (reading == Reading::kWidened) return {.a_bytes = sizeof(float), .weight_bytes = sizeof(float)};
+  const HalfRows half = gate_rows(p.layout, p.n);
+  const bool gaps_a = p.lda != p.k;
+  const bool gaps_weights = half.pitch * p.ld_gate != p.k || (!is_single_matrix(p.layout) && p.ld_up != p.k);
+  const bool gapless = reading == Reading::kGapless;
+  return {.a_bytes = gapless && gaps_a ? size_of(p.dtype) : 0,
+          .weight_bytes = half.group > 1 || (gapless && gaps_weights) ? size_of(p.dtype) : 0};
 }
 
 MatmulShape matmul_shape(const TilePlan& plan, std::int64_t rows, std::int64_t columns, int half) {
   const Problem& p = plan.problem;
-  const bool staged = plan.needs.staged_weight_bytes > 0;
-  const bool own_matrix = half == 1 && !is_single_matrix(p.layout);
+  const bool both_halves = plan.needs.weight_bytes > 0;
+  const bool up_matrix = half == 1 && !is_single_matrix(p.layout);
   const std::int64_t pitch = gate_rows(p.layout, p.n).pitch;
-  return {.dtype = plan.needs.staged_a ? Dtype::kFp32 : p.dtype,
+  const std::int64_t sums_columns = both_halves ? 2 * columns : columns;
+  return {.dtype = plan.needs.a_bytes == sizeof(float) ? Dtype::kFp32 : p.dtype,
           .rows = rows,
-          .columns = staged ? 2 * columns : columns,
+          .columns = sums_columns,
           .k = p.k,
-          .lda = plan.needs.staged_a ? plan.blocking.staged_ld : p.lda,
-          .ldw = staged ? p.k : (own_matrix ? p.ld_up : pitch * p.ld_gate),
-          .ld_sums = 2 * columns};
+          .lda = plan.needs.a_bytes > 0 ? p.k : p.lda,
+          .ldw = both_halves ? p.k : (up_matrix ? p.ld_up : pitch * p.ld_gate),
+          .ld_sums = sums_columns};
 }
 
 Status make_matmuls(TilePlan& plan) {
   const Blocking& b = plan.blocking;
   const std::array<std::int64_t, 2> rows = {b.block_rows, plan.problem.m % b.block_rows};
   const std::array<std::int64_t, 2> columns = {b.block_columns, plan.problem.n % b.block_columns};
-  const int halves = plan.needs.staged_weight_bytes > 0 ? 1 : 2;
+  const int halves = plan.needs.weight_bytes > 0 ? 1 : 2;
   for (std::size_t r = 0; r < 2; ++r) {
     for (std::size_t c = 0; c < 2; ++c) {
       if (rows[r] == 0 || columns[c] == 0) continue;
@@ -92,12 +99,20 @@ Result<TilePlan> make_tile_plan(const Problem& problem, const std::string& kerne
   }
   const Result<std::string> chosen = choose_kernel(problem, kernel);
   if (!chosen.ok()) return chosen.status();
-  if (chosen.value() == kKernels[1]) return build(problem, chosen.value(), dot_needs(), max_threads);
-  if (problem.dtype != Dtype::kFp16) {
-    Result<TilePlan> plan = build(problem, chosen.value(), matmul_needs(problem, true), max_threads);
-    if (plan.ok() || problem.dtype == Dtype::kFp32) return plan;
+  if (chosen.value() == kKernels[1]) {
+    return build(problem, chosen.value(), {.a_bytes = sizeof(float), .few_rows = true}, max_threads);
   }
-  return build(problem, chosen.value(), matmul_needs(problem, false), max_threads);
+  const auto attempt = [&](Reading reading) {
+    return build(problem, chosen.value(), matmul_needs(problem, reading), max_threads);
+  };
+  if (problem.dtype == Dtype::kFp32) return attempt(Reading::kInPlace);
+  if (problem.dtype == Dtype::kBf16) {
+    for (const Reading reading : {Reading::kInPlace, Reading::kGapless}) {
+      Result<TilePlan> plan = attempt(reading);
+      if (plan.ok()) return plan;
+    }
+  }
+  return attempt(Reading::kWidened);
 }
 
 }  // namespace tileglu::cpu

@@ -13,8 +13,9 @@
 
 namespace tileglu::cpu {
 
-// onednn_blocked  matmuls by oneDNN: on the caller's data for fp32, and for bf16 where the processor multiplies bf16;
-//                 else A and the weights are widened to fp32 (which is exact) block by block
+// onednn_blocked  matmuls by oneDNN: on the caller's data for fp32, and for bf16 where the processor multiplies bf16
+//                 (copied together first if there are gaps between rows); else A and the weights are widened to fp32
+//                 (which is exact) block by block
 // dot_blocked     our own dot products, for few rows: weights are read once and widened in registers
 std::span<const std::string> kernel_names();
 
@@ -24,7 +25,7 @@ struct TilePlan {
   const Simd* simd = nullptr;
   Needs needs;
   Blocking blocking;
-  // By [last, smaller row block][last, smaller column block][half]. With staged weights half 0 computes gate and up.
+  // By [last, smaller row block][last, smaller column block][half]. With copied weights half 0 computes gate and up.
   // None for dot_blocked.
   std::array<std::array<std::array<std::optional<TileMatmul>, 2>, 2>, 2> matmuls;
 

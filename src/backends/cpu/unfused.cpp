@@ -105,8 +105,13 @@ class UnfusedPlan final : public Plan {
   }
   // One row: act(pair[0..n)) * pair[n..2n), rounded to the type of Y.
   void finish(Activation activation, const float* pair, void* y, std::int64_t ldy) const {
-    simd_.finish[Simd::index(activation)][Simd::index(problem_.dtype_y)](
-        {.sums = pair, .rows = 1, .columns = problem_.n, .y = y, .ldy = ldy});
+    simd_.finish[Simd::index(activation)][Simd::index(problem_.dtype_y)]({.gate = pair,
+                                                                          .up = pair + problem_.n,
+                                                                          .sums_ld = 2 * problem_.n,
+                                                                          .rows = 1,
+                                                                          .columns = problem_.n,
+                                                                          .y = y,
+                                                                          .ldy = ldy});
   }
 
   void store_half(const float* sums, std::size_t half, void* workspace) const {

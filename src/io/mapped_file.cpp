@@ -41,8 +41,7 @@ std::string_view pointer_field(std::string_view text, std::string_view key) {
   return text.substr(0, text.find('\n'));
 }
 
-}  // namespace
-
+// The text file that Git LFS leaves in place of a file that was not fetched.
 Status refuse_lfs_pointer(std::span<const std::byte> bytes, const std::string& file) {
   constexpr std::string_view kMark = "version https://git-lfs.github.com/spec/";
   constexpr std::size_t kLongestPointer = 1024;  // by the Git LFS specification
@@ -55,6 +54,8 @@ Status refuse_lfs_pointer(std::span<const std::byte> bytes, const std::string& f
                   "({}); fetch it with git lfs pull",
                   bytes.size(), printable(pointer_field(text, "\nsize ")), printable(pointer_field(text, "\noid "))));
 }
+
+}  // namespace
 
 Result<MappedFile> map_file(const std::filesystem::path& path) {
   const std::string file = display(path);

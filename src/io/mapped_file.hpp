@@ -23,7 +23,4 @@ struct MappedFile {
 // shortens while it is mapped ends this process with SIGBUS, as with every mmap: replace files by rename.
 Result<MappedFile> map_file(const std::filesystem::path& path);
 
-// OK unless `bytes` are the text file that Git LFS leaves in place of a file that was not fetched.
-Status refuse_lfs_pointer(std::span<const std::byte> bytes, const std::string& file);
-
 }  // namespace tileglu::io

@@ -22,7 +22,6 @@ constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the refe
 constexpr std::string_view kMetadataKey = "__metadata__";
 
 Result<std::string_view> header_text(std::span<const std::byte> bytes, const std::string& file) {
-  TILEGLU_TRY(refuse_lfs_pointer(bytes, file));
   std::uint64_t length = 0;
   if (bytes.size() < sizeof length) {
     return file_error(file,

@@ -144,6 +144,8 @@ TEST(FieldCaseC31, GitLfsPointer) {
                                               "expected 988097824 bytes", "sha256:4d7a", "git lfs pull"});
   write_file(folder / kIndex, pointer);
   expect_refused(open_status(folder.path()), {kIndex, "Git LFS pointer"});
+  write_file(folder / "x.npy", pointer);
+  expect_refused(read_tensor(folder / "x.npy").status(), {"x.npy", "Git LFS pointer"});
 }
 
 TEST(FieldCaseC31, HeaderLengthOf2To63) {

@@ -60,7 +60,7 @@ class HostSums {
     const std::int64_t first_row = row_block * kRowBlock, last_row = std::min(first_row + kRowBlock, problem_.m);
     if (scratch.row_block != row_block) {
       for (std::int64_t i = first_row; i < last_row; ++i) {
-        widen_row(operands_.a, i * problem_.lda, &scratch.a[(i - first_row) * problem_.k]);
+        widen_row(operands_.a, i * problem_.lda, scratch.a.data() + (i - first_row) * problem_.k);
       }
       scratch.row_block = row_block;
     }
@@ -69,7 +69,7 @@ class HostSums {
       widen_weights(j, scratch);
       for (std::int64_t i = first_row; i < last_row; ++i) {
         const Sums sums =
-            dot(&scratch.a[(i - first_row) * problem_.k], scratch.gate.data(), scratch.up.data(), problem_.k);
+            dot(scratch.a.data() + (i - first_row) * problem_.k, scratch.gate.data(), scratch.up.data(), problem_.k);
         result_.gate[i * problem_.n + j] = sums.gate;
         result_.up[i * problem_.n + j] = sums.up;
       }

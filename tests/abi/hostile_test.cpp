@@ -69,7 +69,7 @@ class Caller {
     p.dtype_y = one_in(2) ? 0 : enumerator(3);
     p.activation = enumerator(6);
     p.layout = enumerator(5);
-    p.memory = one_in(24) ? enumerator(2) + 2 : memory;
+    p.memory = one_in(24) ? any(std::array<std::int32_t, 5>{0, 3, -1, INT32_MIN, INT32_MAX}) : memory;
     p.device = any(std::array<std::int32_t, 5>{0, 1, -1, INT32_MIN, INT32_MAX});
     p.alignment = any(std::array<std::int32_t, 8>{0, 0, 4, 16, 64, 3, -1, INT32_MIN});
     p.m = size(), p.n = size(), p.k = size();

@@ -67,6 +67,7 @@ void check_safetensors(std::span<const std::byte> bytes) {
   const auto file = parse_safetensors(bytes, "fuzz.safetensors");
   if (!file.ok()) return check_refusal(file.status());
   for (const TensorView& tensor : file.value().tensors) check_view(tensor, bytes);
+  require(!parse_safetensors(bytes.first(bytes.size() - 1), "cut").ok(), "a file cut by a byte is refused");
   const std::string again = rewrite(file.value());
   const auto copy = parse_safetensors({reinterpret_cast<const std::byte*>(again.data()), again.size()}, "again");
   require(copy.ok(), "what was written can be read");

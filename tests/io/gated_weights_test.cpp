@@ -106,6 +106,7 @@ TEST(GatedWeights, LayersAscending) {
   EXPECT_EQ(gated_layers(checkpoint.value()), (std::vector<int>{0, 2, 10}));
   expect_refused(find_gated_weights(checkpoint.value(), 1).status(), {"layer=1 has no gated", "layers 0 to 11"});
   expect_refused(find_gated_weights(checkpoint.value(), -1).status(), {"layer=-1"});
+  expect_refused(refusal({{"model.layers.00.mlp.gate_up_proj.weight"}}), {"no gated projection"});
   expect_refused(refusal({{"lm_head.weight"}}), {"model.safetensors", "no gated projection under any known name"});
 }
 

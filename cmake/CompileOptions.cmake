@@ -4,7 +4,7 @@ add_library(tileglu_options INTERFACE)
 # Not CMAKE_CXX_STANDARD: CUDA targets would inherit it as CUDA_STANDARD, and CMake 3.25 does not know that nvcc has 20.
 target_compile_features(tileglu_options INTERFACE cxx_std_20)
 target_include_directories(tileglu_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
-target_link_libraries(tileglu_options INTERFACE fmt::fmt-header-only Threads::Threads)
+target_link_libraries(tileglu_options INTERFACE tileglu_format Threads::Threads)
 target_compile_definitions(tileglu_options INTERFACE TILEGLU_HAVE_CUDA=$<BOOL:${TILEGLU_HAVE_CUDA}>)
 
 set(warnings -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion)
@@ -24,8 +24,9 @@ endif()
 function(tileglu_cuda_library target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ARCHITECTURES;SOURCES")
   add_library(${target} OBJECT ${arg_SOURCES})
+  set(launcher ${PROJECT_SOURCE_DIR}/cmake/strict_ptxas.sh ${CMAKE_CUDA_COMPILER_LAUNCHER}) # the latter may be empty
   set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${arg_ARCHITECTURES}"
-    CUDA_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/strict_ptxas.sh;${CMAKE_CUDA_COMPILER_LAUNCHER}")
+    CUDA_COMPILER_LAUNCHER "${launcher}")
   target_link_libraries(${target} PRIVATE tileglu_options)
   target_include_directories(${target} SYSTEM PRIVATE ${CUTLASS_INCLUDE_DIR})
   target_compile_definitions(${target} PRIVATE NDEBUG)

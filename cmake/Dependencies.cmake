@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What is needed from outside; docs/dependencies.md says why. Library: fmt (header-only), nlohmann-json only for the tool.
 find_package(fmt 9 REQUIRED)
+get_target_property(fmt_includes fmt::fmt-header-only INTERFACE_INCLUDE_DIRECTORIES)
 find_package(Threads REQUIRED)
 
 # --- CUDA and CUTLASS -------------------------------------------------------------------------------------------------

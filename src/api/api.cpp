@@ -4,6 +4,7 @@
 #include "backends/backend.hpp"
 #include "build_info.hpp"
 #include "core/checks.hpp"
+#include "core/format.hpp"
 #include "core/validate.hpp"
 #include "pack/relayout.hpp"
 
@@ -106,7 +107,7 @@ Status any_backend_available() {
   for (const tileglu::Backend* backend : tileglu::backends()) {
     const Status status = backend->available();
     if (status.ok()) return {};
-    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", backend->name, status.text());
+    reasons += tileglu::formatted("{}{}: {}", reasons.empty() ? "" : "; ", backend->name, status.text());
   }
   return {Code::kNotAvailable, reasons};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/plan_cache.hpp"
 
-#include <fmt/format.h>
+#include "core/format.hpp"
 
 #include <mutex>
 
@@ -30,7 +30,7 @@ std::size_t hash_of(const Problem& p, BackendId backend, std::string_view kernel
 std::string describe(const PlanWithReasons& planned) {
   const Plan& plan = *planned.plan;
   std::string text =
-      fmt::format("backend {}, kernel {}, workspace {} bytes", plan.backend(), plan.kernel(), plan.workspace_bytes());
+      formatted("backend {}, kernel {}, workspace {} bytes", plan.backend(), plan.kernel(), plan.workspace_bytes());
   if (planned.passed_over.empty()) return text;
   text += "\npassed over:\n" + planned.passed_over;
   while (text.ends_with('\n')) text.pop_back();

@@ -2,10 +2,9 @@
 // The ordered list of backends and the walk over it: where the operands lie decides who is asked, and whoever declines
 // says why.
 #include "backends/backend.hpp"
+#include "core/format.hpp"
 #include "core/names.hpp"
 #include "runtime/runtime.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -38,7 +37,7 @@ Result<PlanWithReasons> plan_zero_fill(const Problem& problem) {
     TILEGLU_TRY(runtime::cuda_status());
     if (problem.device >= runtime::device_count()) {
       return Status(Code::kNotAvailable,
-                    fmt::format("device={} of {} CUDA devices", problem.device, runtime::device_count()));
+                    formatted("device={} of {} CUDA devices", problem.device, runtime::device_count()));
     }
   }
   return PlanWithReasons{.plan = std::make_shared<ZeroFillPlan>(problem), .passed_over = {}};
@@ -67,8 +66,8 @@ Status unknown_kernel(const PlanOptions& options) {
     if (options.backend != BackendId::kAuto && options.backend != backend->id) continue;
     for (const std::string& name : backend->kernels()) names += (names.empty() ? "" : ", ") + name;
   }
-  return {Code::kInvalidArgument, fmt::format("kernel={} is not known to backend={}; known: {}", options.kernel,
-                                              name_of(options.backend), names.empty() ? "none in this build" : names)};
+  return {Code::kInvalidArgument, formatted("kernel={} is not known to backend={}; known: {}", options.kernel,
+                                            name_of(options.backend), names.empty() ? "none in this build" : names)};
 }
 
 bool fits(const Backend& backend, Memory memory) {
@@ -83,11 +82,11 @@ Result<std::unique_ptr<Plan>> ask(const Backend& backend, const Problem& problem
 Result<PlanWithReasons> plan_with(const Backend& backend, const Problem& problem, const PlanOptions& options) {
   if (!fits(backend, problem.memory)) {
     return Status(Code::kNotSupported,
-                  fmt::format("backend={} cannot use operands in memory={}", backend.name, name_of(problem.memory)));
+                  formatted("backend={} cannot use operands in memory={}", backend.name, name_of(problem.memory)));
   }
   Result<std::unique_ptr<Plan>> plan = ask(backend, problem, options);
   if (!plan.ok()) {
-    return Status(plan.status().code(), fmt::format("backend={}: {}", backend.name, plan.status().text()));
+    return Status(plan.status().code(), formatted("backend={}: {}", backend.name, plan.status().text()));
   }
   return PlanWithReasons{.plan = std::move(plan.value()), .passed_over = {}};
 }
@@ -105,12 +104,12 @@ Result<PlanWithReasons> plan_with_first(const Problem& problem, const PlanOption
     // Only a refusal passes the question on; a failing driver or full memory is not hidden behind a slower path.
     if (why.code() != Code::kNotSupported && why.code() != Code::kNotAvailable) return why;
     code = why.code();  // of the last, the one that takes most problems
-    declined += fmt::format("{}: {}\n", backend->name, why.text());
-    sentence += fmt::format("{}{}: {}", sentence.empty() ? "" : "; ", backend->name, why.text());
+    declined += formatted("{}: {}\n", backend->name, why.text());
+    sentence += formatted("{}{}: {}", sentence.empty() ? "" : "; ", backend->name, why.text());
   }
   if (sentence.empty()) {
-    sentence = fmt::format("kernel={} belongs to a backend that cannot use operands in memory={}", options.kernel,
-                           name_of(problem.memory));
+    sentence = formatted("kernel={} belongs to a backend that cannot use operands in memory={}", options.kernel,
+                         name_of(problem.memory));
   }
   return Status(code, sentence);
 }

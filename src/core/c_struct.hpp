@@ -3,9 +3,8 @@
 // have, a longer one from a newer caller is taken only if the fields unknown here are zero.
 #pragma once
 
+#include "core/format.hpp"
 #include "core/status.hpp"
-
-#include <fmt/format.h>
 
 #include <cstddef>
 #include <cstring>
@@ -23,19 +22,19 @@ inline constexpr std::uint32_t kMaxStructBytes = 512;
 // first_version_bytes: length of the struct in the first release that had it.
 template <class Struct>
 Result<Struct> read_struct(const Struct* source, const char* name, std::size_t first_version_bytes) {
-  if (source == nullptr) return Status(Code::kInvalidArgument, fmt::format("{} is NULL", name));
+  if (source == nullptr) return Status(Code::kInvalidArgument, formatted("{} is NULL", name));
   const std::uint32_t size = source->struct_size;
   if (size < first_version_bytes || size > kMaxStructBytes) {
-    return Status(Code::kInvalidArgument, fmt::format("{}.struct_size={} is outside {}..{} (set by the INIT macro)",
-                                                      name, size, first_version_bytes, kMaxStructBytes));
+    return Status(Code::kInvalidArgument, formatted("{}.struct_size={} is outside {}..{} (set by the INIT macro)", name,
+                                                    size, first_version_bytes, kMaxStructBytes));
   }
   const auto* bytes = reinterpret_cast<const unsigned char*>(source);
   for (std::size_t i = sizeof(Struct); i < size; ++i) {
     if (bytes[i] != 0) {
       return Status(Code::kNotSupported,
-                    fmt::format("{}.struct_size={}: byte {} is {}, in a field that this version ({} bytes) does not "
-                                "have and takes only as 0",
-                                name, size, i, bytes[i], sizeof(Struct)));
+                    formatted("{}.struct_size={}: byte {} is {}, in a field that this version ({} bytes) does not "
+                              "have and takes only as 0",
+                              name, size, i, bytes[i], sizeof(Struct)));
     }
   }
   Struct copy{};

@@ -3,11 +3,10 @@
 #pragma once
 
 #include "core/extent.hpp"
+#include "core/format.hpp"
 #include "core/layout.hpp"
 #include "core/names.hpp"
 #include "core/status.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -15,7 +14,7 @@ namespace tileglu::checks {
 
 template <class... Values>
 Status invalid(fmt::format_string<Values...> text, Values&&... values) {
-  return {Code::kInvalidArgument, fmt::format(text, std::forward<Values>(values)...)};
+  return {Code::kInvalidArgument, formatted(text, std::forward<Values>(values)...)};
 }
 
 // Enumerations of the C ABI are dense; `last` is the highest value of this version.
@@ -24,7 +23,7 @@ Status in_range(const char* field, int value, Enum first, Enum last) {
   if (value >= static_cast<int>(first) && value <= static_cast<int>(last)) return {};
   std::string names;
   for (int v = static_cast<int>(first); v <= static_cast<int>(last); ++v) {
-    names += fmt::format("{}{} {}", names.empty() ? "" : ", ", v, name_of(static_cast<Enum>(v)));
+    names += formatted("{}{} {}", names.empty() ? "" : ", ", v, name_of(static_cast<Enum>(v)));
   }
   return invalid("{}={} is none of {}", field, value, names);
 }

@@ -3,6 +3,7 @@
 
 #include "core/c_struct.hpp"
 #include "core/checks.hpp"
+#include "core/format.hpp"
 
 namespace tileglu {
 namespace {
@@ -52,15 +53,15 @@ Status check_operand(const Operand& operand, int alignment) {
 
 Status check_apart(const Operand& written, const Operand& other) {
   if (!overlap(written.range, other.range)) return {};
-  return invalid("{}={} ({} bytes) overlaps {}={} ({} bytes)", written.name, fmt::ptr(written.range.first),
-                 written.range.bytes, other.name, fmt::ptr(other.range.first), other.range.bytes);
+  return invalid("{}={} ({} bytes) overlaps {}={} ({} bytes)", written.name, written.range.first, written.range.bytes,
+                 other.name, other.range.first, other.range.bytes);
 }
 
 Status check_workspace(const tileglu_args& args, std::size_t needed) {
   if (needed == 0) return {};
   if (args.workspace == nullptr || args.workspace_bytes < needed) {
-    return {Code::kWorkspaceTooSmall, fmt::format("workspace={} with workspace_bytes={}; this plan needs {} bytes",
-                                                  fmt::ptr(args.workspace), args.workspace_bytes, needed)};
+    return {Code::kWorkspaceTooSmall, formatted("workspace={} with workspace_bytes={}; this plan needs {} bytes",
+                                                args.workspace, args.workspace_bytes, needed)};
   }
   return checks::aligned("workspace", args.workspace, kWorkspaceAlignment);
 }
@@ -155,8 +156,7 @@ Result<Operands> validate_args(const tileglu_args* args, const Problem& problem,
   const tileglu_args& c = read.value();
   if (c.reserved != 0) return invalid("args.reserved={} must be 0", c.reserved);
   if (is_single_matrix(problem.layout) && c.up != nullptr) {
-    return invalid("up={} must be NULL in layout {} (one matrix with base gate)", fmt::ptr(c.up),
-                   name_of(problem.layout));
+    return invalid("up={} must be NULL in layout {} (one matrix with base gate)", c.up, name_of(problem.layout));
   }
   // Nothing is launched for m = 0 or n = 0, so nothing is asked of the pointers.
   if (problem.m > 0 && problem.n > 0) TILEGLU_TRY(check_pointers(c, problem, workspace_bytes));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/c_struct.hpp"
 #include "core/checks.hpp"
+#include "core/format.hpp"
 #include "core/validate.hpp"
 
 #include <array>
@@ -46,7 +47,7 @@ Result<WeightsView> read_weights(const tileglu_weights* weights, const char* nam
   TILEGLU_TRY(
       checks::resolve_weight_strides({view.layout, shape.n, shape.k, element}, prefix, view.ld_gate, view.ld_up));
   if (is_single_matrix(view.layout) && view.up != nullptr) {
-    return invalid("{}up={} must be NULL in layout {} (one matrix with base gate)", prefix, fmt::ptr(view.up),
+    return invalid("{}up={} must be NULL in layout {} (one matrix with base gate)", prefix, view.up,
                    name_of(view.layout));
   }
   for (const Matrix& matrix : matrices_of(shape, view, prefix)) {
@@ -71,8 +72,8 @@ bool rows_collide(const Matrix& x, const Matrix& y) {
 
 Status check_apart(const Matrix& x, const Matrix& y) {
   if (!rows_collide(x, y)) return {};
-  return invalid("{}={} ({} bytes) overlaps {}={} ({} bytes)", x.name, fmt::ptr(x.range.first), x.range.bytes, y.name,
-                 fmt::ptr(y.range.first), y.range.bytes);
+  return invalid("{}={} ({} bytes) overlaps {}={} ({} bytes)", x.name, x.range.first, x.range.bytes, y.name,
+                 y.range.first, y.range.bytes);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/atomic_file.hpp"
 
+#include "core/format.hpp"
 #include "io/message.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -24,7 +24,7 @@ class TemporaryFile {
   explicit TemporaryFile(const std::filesystem::path& folder) {
     static std::atomic<unsigned> counter = 0;
     for (int i = 0; i < kNameTries; ++i) {
-      path_ = folder / fmt::format(".tileglu-{}-{}.tmp", getpid(), counter++);
+      path_ = folder / formatted(".tileglu-{}-{}.tmp", getpid(), counter++);
       descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);  // less the umask
       if (descriptor_ >= 0 || errno != EEXIST) return;
     }
@@ -74,7 +74,7 @@ Status write_atomically(const std::filesystem::path& path, const std::vector<std
   std::size_t total = 0;
   for (const auto& part : parts) total += part.size();
   const auto failure = [&](int error) {
-    return file_error(file, fmt::format("cannot write {} bytes: {}", total, std::generic_category().message(error)));
+    return file_error(file, formatted("cannot write {} bytes: {}", total, std::generic_category().message(error)));
   };
 
   std::error_code error;

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/checkpoint.hpp"
 
+#include "core/format.hpp"
 #include "io/mapped_file.hpp"
 #include "io/message.hpp"
 #include "io/model_config.hpp"
 #include "io/packed_file.hpp"
 #include "io/safetensors.hpp"
 #include "io/shard_index.hpp"
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <system_error>
@@ -37,12 +35,11 @@ Result<fs::path> choose_in_folder(const fs::path& folder) {
   }
   if (error) return file_error(display(folder), "cannot list: " + error.message());
   if (names.size() == 1) return folder / names[0];
-  if (names.empty())
-    return file_error(display(folder), fmt::format("holds no .safetensors file and no {}", kIndexName));
+  if (names.empty()) return file_error(display(folder), formatted("holds no .safetensors file and no {}", kIndexName));
   std::sort(names.begin(), names.end());
   return file_error(display(folder),
-                    fmt::format("holds {} .safetensors files ({} ... {}) and neither {} nor {}; name one", names.size(),
-                                printable(names.front()), printable(names.back()), kIndexName, kSingleName));
+                    formatted("holds {} .safetensors files ({} ... {}) and neither {} nor {}; name one", names.size(),
+                              printable(names.front()), printable(names.back()), kIndexName, kSingleName));
 }
 
 Result<fs::path> choose_file(const fs::path& path) {
@@ -50,7 +47,7 @@ Result<fs::path> choose_file(const fs::path& path) {
   if (fs::is_directory(path, error)) return choose_in_folder(path);
   if (path.extension() == ".safetensors" || is_index(path)) return path;
   return file_error(display(path),
-                    fmt::format("extension {} is not .safetensors or .index.json", quote(path.extension().native())));
+                    formatted("extension {} is not .safetensors or .index.json", quote(path.extension().native())));
 }
 
 // The contents of every shard that the index names, by the shard's name.
@@ -61,7 +58,7 @@ Result<std::map<std::string, SafetensorsFile>> read_shards(const std::map<std::s
     if (shards.contains(shard)) continue;
     std::error_code error;
     if (!fs::exists(folder / shard, error)) {
-      return tensor_error(index_file, tensor, fmt::format("its shard {} is absent", quote(shard)));
+      return tensor_error(index_file, tensor, formatted("its shard {} is absent", quote(shard)));
     }
     Result<SafetensorsFile> contents = read_safetensors(folder / shard);
     if (!contents.ok()) return contents.status();
@@ -105,7 +102,7 @@ Status Checkpoint::add_shards(const fs::path& index) {
     } else if (const OtherTensor* const other = find_sorted(contents.others, name)) {
       others_.emplace(name, *other);
     } else {
-      return tensor_error(file_, name, fmt::format("is not in the shard {} that the index names", quote(shard)));
+      return tensor_error(file_, name, formatted("is not in the shard {} that the index names", quote(shard)));
     }
   }
   metadata_ = shards.value().begin()->second.metadata;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/gated_names.hpp"
 
+#include "core/format.hpp"
 #include "io/message.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -88,8 +87,8 @@ void prefer_language_model(std::vector<Candidate>& found) {
 
 Status no_such_layer(const std::set<Candidate>& candidates, const std::string& file, int layer) {
   if (candidates.empty()) return file_error(file, "has no gated projection under any known name");
-  return file_error(file, fmt::format("layer={} has no gated projection; layers {} to {} have", layer,
-                                      candidates.begin()->layer, candidates.rbegin()->layer));
+  return file_error(file, formatted("layer={} has no gated projection; layers {} to {} have", layer,
+                                    candidates.begin()->layer, candidates.rbegin()->layer));
 }
 
 // Reduces the candidates of one layer to those of the expert that was asked for.
@@ -103,10 +102,10 @@ Status choose_expert(std::vector<Candidate>& found, const std::string& file, int
     return expert ? candidate.expert != *expert : candidate.names().of_expert();
   });
   if (!found.empty()) return {};
-  if (experts.empty()) return file_error(file, fmt::format("layer={} has no experts, but expert={}", layer, *expert));
-  const std::string range = fmt::format("{} to {}", *experts.begin(), *experts.rbegin());
-  if (!expert) return file_error(file, fmt::format("layer={} has experts {}; one has to be named", layer, range));
-  return file_error(file, fmt::format("layer={} has no expert={}, only {}", layer, *expert, range));
+  if (experts.empty()) return file_error(file, formatted("layer={} has no experts, but expert={}", layer, *expert));
+  const std::string range = formatted("{} to {}", *experts.begin(), *experts.rbegin());
+  if (!expert) return file_error(file, formatted("layer={} has experts {}; one has to be named", layer, range));
+  return file_error(file, formatted("layer={} has no expert={}, only {}", layer, *expert, range));
 }
 
 }  // namespace
@@ -120,7 +119,7 @@ std::string Candidate::base(std::string_view part) const {
   if (const std::size_t mark = group.find('#'); mark != std::string::npos) {
     group.replace(mark, 1, std::to_string(expert));
   }
-  return fmt::format("{}layers.{}.{}{}", prefix, layer, group, part);
+  return formatted("{}layers.{}.{}{}", prefix, layer, group, part);
 }
 
 std::set<Candidate> all_candidates(const Checkpoint& checkpoint) {
@@ -141,8 +140,8 @@ Result<Candidate> choose_candidate(const std::set<Candidate>& candidates, const 
   TILEGLU_TRY(choose_expert(found, file, layer, expert));
   if (found.size() == 1) return found[0];
   return file_error(file,
-                    fmt::format("layer={} is ambiguous: {} and {}", layer, quote(found[0].base(found[0].names().gate)),
-                                quote(found[1].base(found[1].names().gate))));
+                    formatted("layer={} is ambiguous: {} and {}", layer, quote(found[0].base(found[0].names().gate)),
+                              quote(found[1].base(found[1].names().gate))));
 }
 
 }  // namespace tileglu::io

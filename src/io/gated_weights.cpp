@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gate and up matrices of a layer, and the checks that nothing beside them (a bias, scales of quantised weights, an
 // adapter) would be ignored in silence.
+#include "core/format.hpp"
 #include "core/layout.hpp"
 #include "core/names.hpp"
 #include "io/gated_names.hpp"
 #include "io/message.hpp"
 #include "io/packed_file.hpp"
 #include "io/safetensors.hpp"
-
-#include <fmt/format.h>
 
 namespace tileglu::io {
 namespace {
@@ -40,7 +39,7 @@ Result<TensorView> find_matrix(const Checkpoint& checkpoint, const Candidate& ca
   if (tensor == nullptr) return tensor_error(checkpoint.file(), weight, "is missing beside the other half");
   if (tensor->shape.size() != 2 || tensor->bytes == 0) {
     const char* const rule = tensor->shape.size() != 2 ? "is not 2-D" : "is empty";
-    return tensor_error(tensor->file, weight, fmt::format("shape {} {}", shape_text(tensor->shape), rule));
+    return tensor_error(tensor->file, weight, formatted("shape {} {}", shape_text(tensor->shape), rule));
   }
   return *tensor;
 }
@@ -54,12 +53,11 @@ Result<GatedWeights> find_separate(const Checkpoint& checkpoint, const Candidate
   if (g.shape != u.shape) {
     return tensor_error(
         u.file, u.name,
-        fmt::format("shape {} differs from {} of {}", shape_text(u.shape), shape_text(g.shape), quote(g.name)));
+        formatted("shape {} differs from {} of {}", shape_text(u.shape), shape_text(g.shape), quote(g.name)));
   }
   if (g.dtype != u.dtype) {
-    return tensor_error(
-        u.file, u.name,
-        fmt::format("dtype {} differs from {} of {}", name_of(u.dtype), name_of(g.dtype), quote(g.name)));
+    return tensor_error(u.file, u.name,
+                        formatted("dtype {} differs from {} of {}", name_of(u.dtype), name_of(g.dtype), quote(g.name)));
   }
   return GatedWeights{.layout = Layout::kSeparate, .gate = g, .up = u, .n = g.shape[0], .k = g.shape[1]};
 }
@@ -80,9 +78,9 @@ Result<GatedWeights> find_merged(const Checkpoint& checkpoint, const Candidate& 
   const std::int64_t unit = layout == Layout::kInterleaved8 ? 16 : 2;
   if (matrix.shape[0] % unit != 0) {
     return tensor_error(matrix.file, matrix.name,
-                        fmt::format("shape {}: the rows are not a multiple of {}, as gate and "
-                                    "up in one matrix are",
-                                    shape_text(matrix.shape), unit));
+                        formatted("shape {}: the rows are not a multiple of {}, as gate and "
+                                  "up in one matrix are",
+                                  shape_text(matrix.shape), unit));
   }
   return GatedWeights{.layout = layout, .gate = matrix, .up = {}, .n = matrix.shape[0] / 2, .k = matrix.shape[1]};
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/json_text.hpp"
 
+#include "core/format.hpp"
 #include "io/message.hpp"
-
-#include <fmt/format.h>
 
 #include <set>
 #include <vector>
@@ -24,18 +23,18 @@ struct Refusal {
 class Guard {
  public:
   bool operator()(int depth, json::parse_event_t event, const json& parsed) {
-    if (depth > kMaxDepth) throw Refusal{fmt::format("nests deeper than {} levels", kMaxDepth)};
+    if (depth > kMaxDepth) throw Refusal{formatted("nests deeper than {} levels", kMaxDepth)};
     switch (event) {
       case json::parse_event_t::object_start: keys_.emplace_back(); break;
       case json::parse_event_t::object_end: keys_.pop_back(); break;
       case json::parse_event_t::key: {
         const auto& key = parsed.get_ref<const std::string&>();
-        if (!keys_.back().insert(key).second) throw Refusal{fmt::format("has the key {} twice", quote(key))};
+        if (!keys_.back().insert(key).second) throw Refusal{formatted("has the key {} twice", quote(key))};
         break;
       }
       default: break;
     }
-    if (++values_ > kMaxValues) throw Refusal{fmt::format("has more than {} values", kMaxValues)};
+    if (++values_ > kMaxValues) throw Refusal{formatted("has more than {} values", kMaxValues)};
     return true;
   }
 
@@ -48,24 +47,24 @@ class Guard {
 
 Result<json> parse_json_object(std::string_view text, const std::string& file, const char* what) {
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
-    return file_error(file, fmt::format("{} is not JSON: byte {} is NUL", what, nul));
+    return file_error(file, formatted("{} is not JSON: byte {} is NUL", what, nul));
   }
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || text[first] != '{') {
-    return file_error(file, fmt::format("{} is not a JSON object: it starts with {}", what, quote(text.substr(0, 16))));
+    return file_error(file, formatted("{} is not a JSON object: it starts with {}", what, quote(text.substr(0, 16))));
   }
   try {
     Guard guard;
     return json::parse(text.begin(), text.end(), std::ref(guard));
   } catch (const Refusal& refusal) {
-    return file_error(file, fmt::format("{} {}", what, refusal.text));
+    return file_error(file, formatted("{} {}", what, refusal.text));
   } catch (const json::parse_error& error) {
     const std::size_t at = error.byte > 0 ? error.byte - 1 : 0;
     const std::size_t from = at > 16 ? at - 16 : 0;
-    return file_error(file, fmt::format("{} is not valid JSON at byte {}, after {}", what, at,
-                                        quote(text.substr(std::min(from, text.size()), at - from))));
+    return file_error(file, formatted("{} is not valid JSON at byte {}, after {}", what, at,
+                                      quote(text.substr(std::min(from, text.size()), at - from))));
   } catch (const json::exception& error) {  // a number outside double
-    return file_error(file, fmt::format("{} is not valid JSON: {}", what, printable(error.what())));
+    return file_error(file, formatted("{} is not valid JSON: {}", what, printable(error.what())));
   }
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/mapped_file.hpp"
 
+#include "core/format.hpp"
 #include "io/message.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ namespace tileglu::io {
 namespace {
 
 Status system_error(const std::string& file, const char* action, int error) {
-  return file_error(file, fmt::format("cannot {}: {}", action, std::generic_category().message(error)));
+  return file_error(file, formatted("cannot {}: {}", action, std::generic_category().message(error)));
 }
 
 Result<MappedFile> map_descriptor(int descriptor, const std::string& file) {
@@ -48,11 +48,10 @@ Status refuse_lfs_pointer(std::span<const std::byte> bytes, const std::string& f
   if (bytes.size() > kLongestPointer) return {};
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (!text.starts_with(kMark)) return {};
-  return file_error(
-      file,
-      fmt::format("this is a Git LFS pointer, not the file itself: found {} bytes, expected {} bytes "
-                  "({}); fetch it with git lfs pull",
-                  bytes.size(), printable(pointer_field(text, "\nsize ")), printable(pointer_field(text, "\noid "))));
+  return file_error(file, formatted("this is a Git LFS pointer, not the file itself: found {} bytes, expected {} bytes "
+                                    "({}); fetch it with git lfs pull",
+                                    bytes.size(), printable(pointer_field(text, "\nsize ")),
+                                    printable(pointer_field(text, "\noid "))));
 }
 
 }  // namespace

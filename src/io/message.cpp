@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/message.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include "core/format.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -47,7 +46,7 @@ std::string printable(std::string_view text, std::size_t limit) {
     if (valid != 0 && !is_control(sequence)) {
       out += sequence;
     } else {
-      for (const char c : sequence) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+      for (const char c : sequence) out += formatted("\\x{:02x}", static_cast<unsigned char>(c));
     }
     text.remove_prefix(length);
   }
@@ -63,7 +62,7 @@ std::string display(const std::filesystem::path& path) {
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
+  return formatted("[{}]", joined(shape));
 }
 
 Status file_error(const std::string& file, const std::string& text) {
@@ -71,7 +70,7 @@ Status file_error(const std::string& file, const std::string& text) {
 }
 
 Status tensor_error(const std::string& file, std::string_view tensor, const std::string& text, Code code) {
-  return {code, fmt::format("{}: tensor {}: {}", file, quote(tensor), text)};
+  return {code, formatted("{}: tensor {}: {}", file, quote(tensor), text)};
 }
 
 }  // namespace tileglu::io

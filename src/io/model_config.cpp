@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/model_config.hpp"
 
+#include "core/format.hpp"
 #include "io/checkpoint.hpp"
 #include "io/json_text.hpp"
 #include "io/mapped_file.hpp"
 #include "io/message.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -37,7 +36,7 @@ constexpr std::array kConfigNames = {
 Result<std::optional<std::string>> text_field(const json& config, const char* key, const std::string& file) {
   const auto found = config.find(key);
   if (found == config.end() || found->is_null()) return std::optional<std::string>();
-  if (!found->is_string()) return file_error(file, fmt::format("{} is not a string", quote(key)));
+  if (!found->is_string()) return file_error(file, formatted("{} is not a string", quote(key)));
   return std::optional(found->get<std::string>());
 }
 
@@ -79,7 +78,7 @@ Result<Activation> activation_from_config(const std::string& hidden_act) {
   std::string known;
   for (const ConfigName& name : kConfigNames) known.append(known.empty() ? "" : " ").append(name.name);
   return Status(Code::kNotSupported,
-                fmt::format("hidden_act={} is not supported (supported: {})", quote(hidden_act), known));
+                formatted("hidden_act={} is not supported (supported: {})", quote(hidden_act), known));
 }
 
 }  // namespace tileglu::io

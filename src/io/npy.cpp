@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/npy.hpp"
 
+#include "core/format.hpp"
 #include "io/mapped_file.hpp"
 #include "io/message.hpp"
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <charconv>
 #include <cstring>
@@ -110,7 +108,7 @@ Result<std::string_view> header_text(std::span<const std::byte> bytes, const std
   const unsigned major = static_cast<unsigned char>(text[kMagic.size()]);
   const unsigned minor = static_cast<unsigned char>(text[kMagic.size() + 1]);
   if (major < 1 || major > 3 || minor != 0) {
-    return file_error(file, fmt::format(".npy version {}.{} is unknown (known: 1.0 2.0 3.0)", major, minor));
+    return file_error(file, formatted(".npy version {}.{} is unknown (known: 1.0 2.0 3.0)", major, minor));
   }
   const std::size_t length_at = kMagic.size() + 2;
   const std::size_t length_bytes = major == 1 ? 2 : 4;
@@ -118,12 +116,12 @@ Result<std::string_view> header_text(std::span<const std::byte> bytes, const std
   if (text.size() < length_at + length_bytes) return file_error(file, "is truncated inside the header length");
   std::memcpy(&length, text.data() + length_at, length_bytes);
   if (length > kMaxHeaderBytes) {
-    return file_error(file, fmt::format("header length {} is above the limit of {} bytes", length, kMaxHeaderBytes));
+    return file_error(file, formatted("header length {} is above the limit of {} bytes", length, kMaxHeaderBytes));
   }
   const std::size_t start = length_at + length_bytes;
   if (length > text.size() - start) {
     return file_error(
-        file, fmt::format("is truncated inside the header: expected {} bytes, found {}", start + length, text.size()));
+        file, formatted("is truncated inside the header: expected {} bytes, found {}", start + length, text.size()));
   }
   return text.substr(start, length);
 }
@@ -133,8 +131,8 @@ Result<Dtype> dtype_from_descr(const std::string& descr, const std::string& file
   if (descr == "<f2") return Dtype::kFp16;
   if (descr == "<V2" || descr == "|V2") return Dtype::kBf16;
   return Status(Code::kNotSupported,
-                fmt::format("{}: dtype {} is not supported (supported: '<f4', '<f2', and '<V2' or '|V2' as bf16)", file,
-                            quote(descr)));
+                formatted("{}: dtype {} is not supported (supported: '<f4', '<f2', and '<V2' or '|V2' as bf16)", file,
+                          quote(descr)));
 }
 
 }  // namespace
@@ -146,9 +144,9 @@ Result<TensorView> parse_npy(std::span<const std::byte> bytes, const std::string
   Fields fields;
   HeaderParser parser(header.value());
   if (!parser.parse(fields) || !fields.descr || !fields.fortran_order || !fields.shape) {
-    return file_error(file, fmt::format("header is not a dict of a plain dtype 'descr', 'fortran_order' and 'shape' at "
-                                        "byte {}: {}",
-                                        parser.at(), quote(header.value())));
+    return file_error(file, formatted("header is not a dict of a plain dtype 'descr', 'fortran_order' and 'shape' at "
+                                      "byte {}: {}",
+                                      parser.at(), quote(header.value())));
   }
   const Result<Dtype> dtype = dtype_from_descr(*fields.descr, file);
   if (!dtype.ok()) return dtype.status();
@@ -160,14 +158,14 @@ Result<TensorView> parse_npy(std::span<const std::byte> bytes, const std::string
   std::uint64_t size = size_of(dtype.value());
   for (const std::int64_t extent : *fields.shape) {
     if (__builtin_mul_overflow(size, static_cast<std::uint64_t>(extent), &size)) {
-      return file_error(file, fmt::format("shape {} needs more than 2^64 bytes", shape_text(*fields.shape)));
+      return file_error(file, formatted("shape {} needs more than 2^64 bytes", shape_text(*fields.shape)));
     }
   }
   const auto start = static_cast<std::size_t>(header.value().data() - reinterpret_cast<const char*>(bytes.data())) +
                      header.value().size();
   if (size != bytes.size() - start) {
-    return file_error(file, fmt::format("dtype {} and shape {}: expected {} bytes of data, found {}",
-                                        quote(*fields.descr), shape_text(*fields.shape), size, bytes.size() - start));
+    return file_error(file, formatted("dtype {} and shape {}: expected {} bytes of data, found {}",
+                                      quote(*fields.descr), shape_text(*fields.shape), size, bytes.size() - start));
   }
   return TensorView{.name = {},
                     .dtype = dtype.value(),
@@ -192,11 +190,11 @@ Result<std::string> make_npy_header(const TensorSource& tensor, const std::strin
   for (const std::int64_t extent : tensor.shape) size *= static_cast<std::uint64_t>(extent);
   if (size != tensor.bytes) {
     return tensor_error(file, tensor.name,
-                        fmt::format("shape {} needs {} bytes, found {}", shape_text(tensor.shape), size, tensor.bytes));
+                        formatted("shape {} needs {} bytes, found {}", shape_text(tensor.shape), size, tensor.bytes));
   }
   const char* const comma = tensor.shape.size() == 1 ? "," : "";
-  std::string dict = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}",
-                                 tensor.dtype == Dtype::kFp32 ? "<f4" : "<f2", fmt::join(tensor.shape, ", "), comma);
+  std::string dict = formatted("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}",
+                               tensor.dtype == Dtype::kFp32 ? "<f4" : "<f2", joined(tensor.shape), comma);
   constexpr std::size_t kPrefix = kMagic.size() + 4;
   dict.append(63 - (kPrefix + dict.size()) % 64, ' ').push_back('\n');  // data starts aligned to 64
   const auto length = static_cast<std::uint16_t>(dict.size());

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/packed_file.hpp"
 
+#include "core/format.hpp"
 #include "core/layout.hpp"
 #include "core/names.hpp"
 #include "io/message.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
@@ -27,7 +26,7 @@ const std::string* find(const Metadata& metadata, std::string_view key) {
 }
 
 Status wrong_value(const std::string& file, const char* key, const std::string& value, const std::string& rule) {
-  return file_error(file, fmt::format("metadata {}={} {}", key, quote(value), rule));
+  return file_error(file, formatted("metadata {}={} {}", key, quote(value), rule));
 }
 
 Status read_number(const Metadata& metadata, const char* key, const std::string& file, int& number) {
@@ -41,7 +40,7 @@ Status read_number(const Metadata& metadata, const char* key, const std::string&
 }  // namespace
 
 std::string packed_tensor_name(int layer, std::optional<int> expert) {
-  return expert ? fmt::format("layers.{}.experts.{}.gate_up", layer, *expert) : fmt::format("layers.{}.gate_up", layer);
+  return expert ? formatted("layers.{}.experts.{}.gate_up", layer, *expert) : formatted("layers.{}.gate_up", layer);
 }
 
 Metadata make_packed_metadata(const PackedInfo& info) {
@@ -57,10 +56,10 @@ Result<std::optional<PackedInfo>> read_packed_metadata(const Metadata& metadata,
   const std::string* const format = find(metadata, kFormatKey);
   if (format == nullptr) return std::optional<PackedInfo>();
   if (*format != kFormatVersion) {
-    return wrong_value(file, kFormatKey, *format, fmt::format("is not {}, the one known", quote(kFormatVersion)));
+    return wrong_value(file, kFormatKey, *format, formatted("is not {}, the one known", quote(kFormatVersion)));
   }
   const std::string* const layout_text = find(metadata, kLayoutKey);
-  if (layout_text == nullptr) return file_error(file, fmt::format("metadata has {} but no {}", kFormatKey, kLayoutKey));
+  if (layout_text == nullptr) return file_error(file, formatted("metadata has {} but no {}", kFormatKey, kLayoutKey));
   const std::optional<Layout> layout = layout_named(*layout_text);
   if (!layout || !is_single_matrix(*layout)) {
     return wrong_value(file, kLayoutKey, *layout_text, "is not a layout of one matrix");
@@ -70,7 +69,7 @@ Result<std::optional<PackedInfo>> read_packed_metadata(const Metadata& metadata,
   TILEGLU_TRY(read_number(metadata, kSizeKey, file, info.tp_size));
   if (info.tp_rank < 0 || info.tp_rank >= info.tp_size) {
     return wrong_value(file, kRankKey, std::to_string(info.tp_rank),
-                       fmt::format("is not from 0 to {}={} less 1", kSizeKey, info.tp_size));
+                       formatted("is not from 0 to {}={} less 1", kSizeKey, info.tp_size));
   }
   if (const std::string* const act = find(metadata, kHiddenActKey)) info.hidden_act = *act;
   return std::optional(info);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/safetensors.hpp"
 
+#include "core/format.hpp"
 #include "io/json_text.hpp"
 #include "io/mapped_file.hpp"
 #include "io/message.hpp"
 #include "io/safetensors_entry.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
@@ -24,27 +23,26 @@ constexpr std::string_view kMetadataKey = "__metadata__";
 Result<std::string_view> header_text(std::span<const std::byte> bytes, const std::string& file) {
   std::uint64_t length = 0;
   if (bytes.size() < sizeof length) {
-    return file_error(file,
-                      fmt::format("is not a safetensors file: expected at least 8 bytes, found {}", bytes.size()));
+    return file_error(file, formatted("is not a safetensors file: expected at least 8 bytes, found {}", bytes.size()));
   }
   std::memcpy(&length, bytes.data(), sizeof length);
   if (length > kMaxHeaderBytes) {
-    return file_error(file, fmt::format("is not a safetensors file: header length {} is above the limit of {} bytes",
-                                        length, kMaxHeaderBytes));
+    return file_error(file, formatted("is not a safetensors file: header length {} is above the limit of {} bytes",
+                                      length, kMaxHeaderBytes));
   }
   if (length > bytes.size() - sizeof length) {
-    return file_error(file, fmt::format("is truncated inside the header: expected {} bytes, found {}",
-                                        length + sizeof length, bytes.size()));
+    return file_error(file, formatted("is truncated inside the header: expected {} bytes, found {}",
+                                      length + sizeof length, bytes.size()));
   }
   return std::string_view(reinterpret_cast<const char*>(bytes.data()) + sizeof length, length);
 }
 
 Status read_metadata(const json& value, const std::string& file, Metadata& metadata) {
   if (value.is_null()) return {};
-  if (!value.is_object()) return file_error(file, fmt::format("{} is not an object of strings", kMetadataKey));
+  if (!value.is_object()) return file_error(file, formatted("{} is not an object of strings", kMetadataKey));
   for (const auto& [key, text] : value.items()) {
     if (!text.is_string()) {
-      return file_error(file, fmt::format("{}: {} is {}, not a string", kMetadataKey, quote(key), value_text(text)));
+      return file_error(file, formatted("{}: {} is {}, not a string", kMetadataKey, quote(key), value_text(text)));
     }
     metadata.emplace_back(key, text.get<std::string>());
   }
@@ -66,27 +64,27 @@ Status check_coverage(const std::vector<Entry>& entries, std::uint64_t data_star
   for (const Entry* const entry : order) {
     if (entry->end > data_size) {
       return tensor_error(file, entry->name,
-                          fmt::format("lies past the end of the file, which is truncated: expected {} bytes, "
-                                      "found {}",
-                                      data_start + last_end, file_size));
+                          formatted("lies past the end of the file, which is truncated: expected {} bytes, "
+                                    "found {}",
+                                    data_start + last_end, file_size));
     }
     if (entry->begin < covered) {
       return tensor_error(file, entry->name,
-                          fmt::format("data_offsets [{}, {}] overlap tensor {} [{}, {}]", entry->begin, entry->end,
-                                      quote(previous->name), previous->begin, previous->end));
+                          formatted("data_offsets [{}, {}] overlap tensor {} [{}, {}]", entry->begin, entry->end,
+                                    quote(previous->name), previous->begin, previous->end));
     }
     if (entry->begin > covered) {
       return tensor_error(
           file, entry->name,
-          fmt::format("data_offsets [{}, {}] leave a hole of {} bytes before it, which the format forbids",
-                      entry->begin, entry->end, entry->begin - covered));
+          formatted("data_offsets [{}, {}] leave a hole of {} bytes before it, which the format forbids", entry->begin,
+                    entry->end, entry->begin - covered));
     }
     covered = entry->end;
     previous = entry;
   }
   if (covered == data_size) return {};
-  return file_error(file, fmt::format("has bytes that belong to no tensor: expected {} bytes, found {}",
-                                      data_start + covered, file_size));
+  return file_error(file, formatted("has bytes that belong to no tensor: expected {} bytes, found {}",
+                                    data_start + covered, file_size));
 }
 
 }  // namespace
@@ -137,7 +135,7 @@ Result<SafetensorsFile> read_safetensors(const std::filesystem::path& path) {
 
 Status unsupported_dtype(const OtherTensor& tensor) {
   return tensor_error(tensor.file, tensor.name,
-                      fmt::format("dtype {} is not supported (supported: BF16, F16, F32)", tensor.dtype),
+                      formatted("dtype {} is not supported (supported: BF16, F16, F32)", tensor.dtype),
                       Code::kNotSupported);
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/safetensors_entry.hpp"
 
+#include "core/format.hpp"
 #include "io/message.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -58,20 +57,19 @@ Status read_dtype(const json& value, const std::string& file, Entry& entry) {
   }
   std::string known;
   for (const FileDtype& dtype : kFileDtypes) known.append(known.empty() ? "" : " ").append(dtype.name);
-  return tensor_error(file, entry.name, fmt::format("dtype {} is unknown (known: {})", value_text(value), known));
+  return tensor_error(file, entry.name, formatted("dtype {} is unknown (known: {})", value_text(value), known));
 }
 
 Status read_shape(const json& value, const std::string& file, Entry& entry) {
-  if (!value.is_array())
-    return tensor_error(file, entry.name, fmt::format("shape {} is not a list", value_text(value)));
+  if (!value.is_array()) return tensor_error(file, entry.name, formatted("shape {} is not a list", value_text(value)));
   if (value.size() > kMaxRank) {
-    return tensor_error(file, entry.name, fmt::format("shape has {} dimensions, limit {}", value.size(), kMaxRank));
+    return tensor_error(file, entry.name, formatted("shape has {} dimensions, limit {}", value.size(), kMaxRank));
   }
   for (const json& extent : value) {
     if (!is_integer(extent)) {
       return tensor_error(
           file, entry.name,
-          fmt::format("shape {}: {} is not an integer from 0 to 2^63-1", value_text(value), value_text(extent)));
+          formatted("shape {}: {} is not an integer from 0 to 2^63-1", value_text(value), value_text(extent)));
     }
     entry.shape.push_back(extent.get<std::int64_t>());
   }
@@ -81,12 +79,12 @@ Status read_shape(const json& value, const std::string& file, Entry& entry) {
 Status read_offsets(const json& value, const std::string& file, Entry& entry) {
   if (!value.is_array() || value.size() != 2 || !is_integer(value[0]) || !is_integer(value[1])) {
     return tensor_error(file, entry.name,
-                        fmt::format("data_offsets {} are not two integers from 0 to 2^63-1", value_text(value)));
+                        formatted("data_offsets {} are not two integers from 0 to 2^63-1", value_text(value)));
   }
   entry.begin = value[0].get<std::uint64_t>();
   entry.end = value[1].get<std::uint64_t>();
   if (entry.begin > entry.end) {
-    return tensor_error(file, entry.name, fmt::format("data_offsets {}: begin is above end", value_text(value)));
+    return tensor_error(file, entry.name, formatted("data_offsets {}: begin is above end", value_text(value)));
   }
   return {};
 }
@@ -108,22 +106,22 @@ Status check_size(const Entry& entry, const std::string& file) {
   for (const std::int64_t extent : entry.shape) {
     overflow = overflow || __builtin_mul_overflow(bits, static_cast<std::uint64_t>(extent), &bits);
   }
-  const std::string what = fmt::format("dtype {} and shape {}", entry.dtype->name, shape_text(entry.shape));
+  const std::string what = formatted("dtype {} and shape {}", entry.dtype->name, shape_text(entry.shape));
   if (overflow) return tensor_error(file, entry.name, what + " need more than 2^64 bits");
   if (bits % 8 != 0) return tensor_error(file, entry.name, what + " do not fill whole bytes");
   if (bits / 8 != entry.end - entry.begin) {
     return tensor_error(file, entry.name,
-                        fmt::format("{} need {} bytes, data_offsets [{}, {}] hold {}", what, bits / 8, entry.begin,
-                                    entry.end, entry.end - entry.begin));
+                        formatted("{} need {} bytes, data_offsets [{}, {}] hold {}", what, bits / 8, entry.begin,
+                                  entry.end, entry.end - entry.begin));
   }
   return {};
 }
 
 Result<Entry> read_entry(const std::string& name, const json& value, const std::string& file) {
   Entry entry{.name = name};
-  if (!value.is_object()) return tensor_error(file, name, fmt::format("{} is not an object", value_text(value)));
+  if (!value.is_object()) return tensor_error(file, name, formatted("{} is not an object", value_text(value)));
   for (const char* const field : {"dtype", "shape", "data_offsets"}) {
-    if (!value.contains(field)) return tensor_error(file, name, fmt::format("has no {}", field));
+    if (!value.contains(field)) return tensor_error(file, name, formatted("has no {}", field));
   }
   for (const auto& [field, content] : value.items()) {
     if (field == "dtype") {
@@ -133,7 +131,7 @@ Result<Entry> read_entry(const std::string& name, const json& value, const std::
     } else if (field == "data_offsets") {
       TILEGLU_TRY(read_offsets(content, file, entry));
     } else {
-      return tensor_error(file, name, fmt::format("has the unknown field {}", quote(field)));
+      return tensor_error(file, name, formatted("has the unknown field {}", quote(field)));
     }
   }
   TILEGLU_TRY(check_size(entry, file));

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/shard_index.hpp"
 
+#include "core/format.hpp"
 #include "io/json_text.hpp"
 #include "io/message.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -27,18 +26,18 @@ Result<std::map<std::string, std::string>> parse_shard_index(std::string_view te
   if (!index.ok()) return index.status();
   const auto weight_map = index.value().find(kWeightMap);
   if (weight_map == index.value().end() || !weight_map->is_object()) {
-    return file_error(file, fmt::format("has no object {}", quote(kWeightMap)));
+    return file_error(file, formatted("has no object {}", quote(kWeightMap)));
   }
   std::map<std::string, std::string> shards;
   for (const auto& [tensor, shard] : weight_map->items()) {
     if (!shard.is_string()) return tensor_error(file, tensor, "its shard is not a string");
     const auto& name = shard.get_ref<const std::string&>();
     if (!is_safe(name)) {
-      return tensor_error(file, tensor, fmt::format("its shard {} is not a file below this folder", quote(name)));
+      return tensor_error(file, tensor, formatted("its shard {} is not a file below this folder", quote(name)));
     }
     shards.emplace(tensor, name);
   }
-  if (shards.empty()) return file_error(file, fmt::format("{} is empty", quote(kWeightMap)));
+  if (shards.empty()) return file_error(file, formatted("{} is empty", quote(kWeightMap)));
   return shards;
 }
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/tensor.hpp"
 
+#include "core/format.hpp"
 #include "io/atomic_file.hpp"
 #include "io/message.hpp"
 #include "io/npy.hpp"
 #include "io/safetensors.hpp"
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -22,7 +20,7 @@ std::span<const std::byte> as_bytes(const void* data, std::size_t size) {
 
 Status wrong_extension(const std::filesystem::path& path) {
   return file_error(display(path),
-                    fmt::format("extension {} is not .safetensors or .npy", quote(path.extension().native())));
+                    formatted("extension {} is not .safetensors or .npy", quote(path.extension().native())));
 }
 
 // The tensor called `name`, or the only one.
@@ -41,18 +39,15 @@ Result<TensorView> choose(const SafetensorsFile& contents, const std::string& fi
   if (name.empty() && names.size() == 1) return contents.tensors.front();
   const std::size_t count = names.size();
   const std::size_t shown = std::min(count, kNamesInMessage);
-  const std::string list =
-      fmt::format("{}{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
-                  count > shown ? ", ..." : "");
-  if (name.empty()) return file_error(file, fmt::format("holds {} tensors ({}); one has to be named", count, list));
-  return file_error(file, fmt::format("has no tensor {}; it holds {}: {}", quote(name), count, list));
+  const std::string list = formatted("{}{}", joined(std::span(names).first(shown)), count > shown ? ", ..." : "");
+  if (name.empty()) return file_error(file, formatted("holds {} tensors ({}); one has to be named", count, list));
+  return file_error(file, formatted("has no tensor {}; it holds {}: {}", quote(name), count, list));
 }
 
 Result<TensorView> read_any_rank(const std::filesystem::path& path, const std::string& name) {
   if (path.extension() == ".npy") {
     if (name.empty()) return read_npy(path);
-    return file_error(display(path),
-                      fmt::format("has no tensor {}: a .npy file holds one, without a name", quote(name)));
+    return file_error(display(path), formatted("has no tensor {}: a .npy file holds one, without a name", quote(name)));
   }
   if (path.extension() != ".safetensors") return wrong_extension(path);
   const Result<SafetensorsFile> contents = read_safetensors(path);
@@ -69,7 +64,7 @@ Result<TensorView> read_tensor(const std::filesystem::path& path, const std::str
   if (shape.size() == 1) shape.insert(shape.begin(), 1);
   if (shape.size() != 2) {
     return tensor_error(tensor.value().file, tensor.value().name,
-                        fmt::format("shape {} has {} dimensions, expected 2", shape_text(shape), shape.size()));
+                        formatted("shape {} has {} dimensions, expected 2", shape_text(shape), shape.size()));
   }
   return tensor;
 }
@@ -79,7 +74,7 @@ Status write_tensors(const std::filesystem::path& path, const std::vector<Tensor
   const std::string file = display(path);
   if (path.extension() == ".npy") {
     if (tensors.size() != 1) {
-      return file_error(file, fmt::format("a .npy file holds one tensor, not {}; write .safetensors", tensors.size()));
+      return file_error(file, formatted("a .npy file holds one tensor, not {}; write .safetensors", tensors.size()));
     }
     const Result<std::string> header = make_npy_header(tensors[0], file);
     if (!header.ok()) return header.status();

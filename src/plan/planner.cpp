@@ -2,10 +2,9 @@
 // Which kernels can run a problem, and which of them is taken. The model of their time is in time_model.cpp.
 #include "plan/planner.hpp"
 
+#include "core/format.hpp"
 #include "core/names.hpp"
 #include "plan/sm90_configs.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
@@ -22,7 +21,7 @@ constexpr std::int64_t kMaxPairedStride = (std::int64_t{1} << 35) - 8;
 
 template <class... Values>
 Status declined(fmt::format_string<Values...> text, Values&&... values) {
-  return {Code::kNotSupported, fmt::format(text, std::forward<Values>(values)...)};
+  return {Code::kNotSupported, formatted(text, std::forward<Values>(values)...)};
 }
 
 Status device_fits(const DeviceSpec& device) {
@@ -85,11 +84,11 @@ Status unknown(std::string_view kernel) {
   std::string names;
   for (const KernelConfig& config : kSm90Configs) {
     const char* family = family_name(config.family);
-    if (names.find(fmt::format("{},", family)) == std::string::npos) names += fmt::format("{}, ", family);
+    if (names.find(formatted("{},", family)) == std::string::npos) names += formatted("{}, ", family);
   }
   for (const KernelConfig& config : kSm90Configs) names += config_name(config) + ", ";
   names.resize(names.size() - 2);
-  return {Code::kInvalidArgument, fmt::format("kernel={} is not known to backend=sm90; known: {}", kernel, names)};
+  return {Code::kInvalidArgument, formatted("kernel={} is not known to backend=sm90; known: {}", kernel, names)};
 }
 
 // Each reason once, with the kernels it holds for unless it holds for all.
@@ -104,7 +103,7 @@ Status none_legal(const std::vector<Candidate>& list) {
   std::string text;
   for (const auto& [reason, kernels] : reasons) {
     text += text.empty() ? reason : "; " + reason;
-    if (reasons.size() > 1) text += fmt::format(" ({})", fmt::join(kernels, ", "));
+    if (reasons.size() > 1) text += formatted(" ({})", joined(kernels));
   }
   return {Code::kNotSupported, text};
 }

@@ -3,13 +3,12 @@
 #include "reference/reference.hpp"
 
 #include "core/activation.hpp"
+#include "core/format.hpp"
 #include "core/layout.hpp"
 #include "reference/number_format.hpp"
 #if TILEGLU_HAVE_CUDA
 #include "reference/reference_cuda.hpp"
 #endif
-
-#include <fmt/format.h>
 
 #include <atomic>
 #include <new>
@@ -128,8 +127,8 @@ Result<Preactivations> preactivations(const Problem& problem, const Operands& op
       return result;
     }
   } catch (const std::bad_alloc&) {
-    return Status(Code::kOutOfMemory, fmt::format("no host memory for the fp64 reference of m={} n={} k={}", problem.m,
-                                                  problem.n, problem.k));
+    return Status(Code::kOutOfMemory, formatted("no host memory for the fp64 reference of m={} n={} k={}", problem.m,
+                                                problem.n, problem.k));
   }
 #if TILEGLU_HAVE_CUDA
   TILEGLU_TRY(preactivations_cuda(problem, operands, result.gate.data(), result.up.data()));

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // runtime.hpp over the CUDA runtime, which is linked statically and itself opens libcuda at run time: a binary built
 // with CUDA starts on machines without a driver and says here what is missing.
+#include "core/format.hpp"
 #include "runtime/device_guard.hpp"
 #include "runtime/nvml.hpp"
 #include "runtime/runtime.hpp"
-
-#include <fmt/format.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -19,7 +18,7 @@ namespace {
 constexpr std::size_t kPage = 4096;
 
 std::string version_text(int version) {
-  return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
+  return formatted("CUDA {}.{}", version / 1000, version % 1000 / 10);
 }
 
 int driver_version() {
@@ -36,23 +35,23 @@ Status ask_cuda_status() {
   const int driver = driver_version();
   if (driver == 0) return {Code::kNotAvailable, "no NVIDIA driver is installed (no usable libcuda.so.1 was found)"};
   if (error == cudaErrorInsufficientDriver) {
-    return {Code::kNotAvailable, fmt::format("the NVIDIA driver is too old: it supports {}, this build needs {}",
-                                             version_text(driver), version_text(CUDART_VERSION))};
+    return {Code::kNotAvailable, formatted("the NVIDIA driver is too old: it supports {}, this build needs {}",
+                                           version_text(driver), version_text(CUDART_VERSION))};
   }
   if (error == cudaSuccess || error == cudaErrorNoDevice) {
-    return {Code::kNotAvailable, fmt::format("the NVIDIA driver ({}) shows no GPU to this process (none is there, or "
-                                             "CUDA_VISIBLE_DEVICES hides it)",
-                                             version_text(driver))};
+    return {Code::kNotAvailable, formatted("the NVIDIA driver ({}) shows no GPU to this process (none is there, or "
+                                           "CUDA_VISIBLE_DEVICES hides it)",
+                                           version_text(driver))};
   }
-  return {Code::kNotAvailable, fmt::format("the NVIDIA driver ({}) cannot be used: {} ({})", version_text(driver),
-                                           cudaGetErrorString(error), cudaGetErrorName(error))};
+  return {Code::kNotAvailable, formatted("the NVIDIA driver ({}) cannot be used: {} ({})", version_text(driver),
+                                         cudaGetErrorString(error), cudaGetErrorName(error))};
 }
 
 Status check_device(int device) {
   TILEGLU_TRY(cuda_status());
   if (device >= 0 && device < device_count()) return {};
   return {Code::kNotAvailable,
-          fmt::format("device={} is not one of the {} GPUs of this machine", device, device_count())};
+          formatted("device={} is not one of the {} GPUs of this machine", device, device_count())};
 }
 
 Result<DeviceSpec> ask_device_spec(int device) {
@@ -81,7 +80,7 @@ std::int64_t now_ns() {
 Status check_range(std::size_t bytes, std::size_t offset, std::size_t size) {
   if (offset <= size && bytes <= size - offset) return {};
   return {Code::kInvalidArgument,
-          fmt::format("bytes {} at offset {} lie outside a buffer of {} bytes", bytes, offset, size)};
+          formatted("bytes {} at offset {} lie outside a buffer of {} bytes", bytes, offset, size)};
 }
 
 // Copies and fills of the legacy stream may return before they are done (pageable memory, memset), and streams made
@@ -119,7 +118,7 @@ std::string driver_description() {
   const int version = driver_version();
   if (version == 0) return "none";
   const std::string number = nvml_driver_version();
-  return fmt::format("driver {}, {}", number.empty() ? "of unknown version" : number, version_text(version));
+  return formatted("driver {}, {}", number.empty() ? "of unknown version" : number, version_text(version));
 }
 
 Result<DeviceSensors> device_sensors(int device) {
@@ -138,7 +137,7 @@ Result<Buffer> Buffer::make(Memory memory, int device, std::size_t bytes) {
   buffer.device_ = device;
   if (memory == Memory::kHost) {
     void* data = bytes > SIZE_MAX - kPage ? nullptr : std::aligned_alloc(kPage, (bytes / kPage + 1) * kPage);
-    if (data == nullptr) return Status{Code::kOutOfMemory, fmt::format("no {} bytes of host memory", bytes)};
+    if (data == nullptr) return Status{Code::kOutOfMemory, formatted("no {} bytes of host memory", bytes)};
     buffer.data_ = {data, std::free};
     return buffer;
   }
@@ -147,7 +146,7 @@ Result<Buffer> Buffer::make(Memory memory, int device, std::size_t bytes) {
   TILEGLU_TRY(guard.status());
   void* data = nullptr;
   const Status status = cuda_check(cudaMalloc(&data, bytes), "cudaMalloc");
-  if (!status.ok()) return Status{status.code(), fmt::format("{} bytes on GPU {}: {}", bytes, device, status.text())};
+  if (!status.ok()) return Status{status.code(), formatted("{} bytes on GPU {}: {}", bytes, device, status.text())};
   buffer.data_ = {data, [](void* pointer) { cudaFree(pointer); }};
   return buffer;
 }

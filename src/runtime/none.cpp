@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runtime of a build without CUDA: host memory works, every GPU request is answered with kNotAvailable.
+#include "core/format.hpp"
 #include "runtime/runtime.hpp"
-
-#include <fmt/format.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -24,7 +23,7 @@ Status host_only(Memory memory) {
 Status inside(std::size_t bytes, std::size_t offset, std::size_t size) {
   if (offset <= size && bytes <= size - offset) return {};
   return {Code::kInvalidArgument,
-          fmt::format("{} bytes at offset {} pass the end of a buffer of {}", bytes, offset, size)};
+          formatted("{} bytes at offset {} pass the end of a buffer of {}", bytes, offset, size)};
 }
 
 }  // namespace
@@ -49,7 +48,7 @@ Result<Buffer> Buffer::make(Memory memory, int device, std::size_t bytes) {
   TILEGLU_TRY(host_only(memory));
   const std::size_t pages = bytes / kPageBytes + 1;
   void* data = pages > SIZE_MAX / kPageBytes ? nullptr : std::aligned_alloc(kPageBytes, pages * kPageBytes);
-  if (data == nullptr) return Status(Code::kOutOfMemory, fmt::format("no host memory for {} bytes", bytes));
+  if (data == nullptr) return Status(Code::kOutOfMemory, formatted("no host memory for {} bytes", bytes));
   Buffer buffer;
   buffer.data_ = std::shared_ptr<void>(data, std::free);
   buffer.size_ = bytes;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA graphs: captured at the first run of a plan, planned inside the capture, replayed with new contents.
+#include "core/format.hpp"
 #include "launch.hpp"
 #include "plan/sm90_configs.hpp"
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
@@ -138,7 +138,7 @@ TEST(CaptureInNewProcess, FirstUseOfEachFamily) {
   for (const Kernel& kernel : one_of_each_family()) {
     const std::vector<Layout> taken = layouts(inputs->problem(Layout::kSeparate, 5), kernel);
     ASSERT_FALSE(taken.empty()) << kernel.name << ": " << tileglu_last_error();
-    const std::string command = fmt::format(
+    const std::string command = formatted(
         "{}={} '{}' --gtest_also_run_disabled_tests --gtest_brief=1 --gtest_output= "
         "'--gtest_filter=All/Capture.DISABLED_FirstUseInTheProcess/{}'",
         kLayoutVariable, static_cast<int>(taken.front()), self, test_name({kernel, 0}));

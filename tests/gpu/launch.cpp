@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch.hpp"
 
+#include "core/format.hpp"
 #include "core/names.hpp"
 #include "plan/sm90_configs.hpp"
 #include "verified.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,9 +17,9 @@ constexpr std::size_t kWorkspaceGuard = 256;
 const Kernel kEager{BackendId::kCublas, "two_gemms_silu_mul"};
 
 std::string text_of(const Problem& p, const Kernel& kernel) {
-  return fmt::format("{} m={} n={} k={} {}->{} {} {} lda={} ld_gate={} ldy={}", kernel.name, p.m, p.n, p.k,
-                     name_of(p.dtype), name_of(p.dtype_y), name_of(p.layout), name_of(p.activation), p.lda, p.ld_gate,
-                     p.ldy);
+  return formatted("{} m={} n={} k={} {}->{} {} {} lda={} ld_gate={} ldy={}", kernel.name, p.m, p.n, p.k,
+                   name_of(p.dtype), name_of(p.dtype_y), name_of(p.layout), name_of(p.activation), p.lda, p.ld_gate,
+                   p.ldy);
 }
 
 bool all_poison(const unsigned char* bytes, std::size_t count) {
@@ -96,7 +95,7 @@ std::vector<Kernel> all_kernels() {
 }
 
 std::string test_name(const testing::TestParamInfo<Kernel>& info) {
-  return fmt::format("{}_{}", name_of(info.param.backend), info.param.name);
+  return formatted("{}_{}", name_of(info.param.backend), info.param.name);
 }
 
 tileglu_problem to_c(const Problem& problem) {
@@ -228,13 +227,13 @@ Verdict judge(const Problem& problem, const Kernel& kernel, const void* y, const
       reference::compare(problem.dtype_y, rows, problem.n, y, problem.ldy * yardstick.row_step, yardstick.exact);
   const Limits limits = limits_of(problem, kernel, yardstick);
   Verdict verdict{.complaint = {}, .error = got.relative_frobenius};
-  if (got.unwritten != 0) verdict.complaint += fmt::format("{} elements unwritten; ", got.unwritten);
-  if (got.not_finite != 0) verdict.complaint += fmt::format("{} elements wrongly finite or not; ", got.not_finite);
+  if (got.unwritten != 0) verdict.complaint += formatted("{} elements unwritten; ", got.unwritten);
+  if (got.not_finite != 0) verdict.complaint += formatted("{} elements wrongly finite or not; ", got.not_finite);
   if (!(got.relative_frobenius <= limits.error)) {
-    verdict.complaint += fmt::format("relative error {:.3g} above {:.3g}; ", got.relative_frobenius, limits.error);
+    verdict.complaint += formatted("relative error {:.3g} above {:.3g}; ", got.relative_frobenius, limits.error);
   }
   if (!(got.worst_stripe <= limits.stripe)) {
-    verdict.complaint += fmt::format("worst stripe {:.3g} above {:.3g}; ", got.worst_stripe, limits.stripe);
+    verdict.complaint += formatted("worst stripe {:.3g} above {:.3g}; ", got.worst_stripe, limits.stripe);
   }
   return verdict;
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases of the field-failure collection on the cpu backend that need more than a row of a table, named after the case.
+#include "core/format.hpp"
 #include "core/layout.hpp"
 #include "op/op_cases.hpp"
 #include "op/op_data.hpp"
-
-#include <fmt/format.h>
 
 #include <cmath>
 #include <cstring>
@@ -96,8 +95,8 @@ TEST(CpuField, C09_InfinitiesAndNan) {
         const std::vector<double> y = values(special.op, outcome);
         const double smallest = dtype == Dtype::kFp16 ? 0x1p-24 : 1e-36;
         for (std::size_t j = 0; j < special.gates.size(); ++j) {
-          const std::string where = fmt::format("{} {} {} gate={} up={}", kernel, name_of(dtype), name_of(activation),
-                                                special.gates[j], special.ups[j]);
+          const std::string where = formatted("{} {} {} gate={} up={}", kernel, name_of(dtype), name_of(activation),
+                                              special.gates[j], special.ups[j]);
           const std::size_t n = special.gates.size();
           if (std::abs(outcome.baselines.exact[j]) < 6e4)
             expect_same_policy(y[j], outcome.baselines.exact[j], where, smallest);

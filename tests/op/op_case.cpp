@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "op/op_case.hpp"
 
+#include "core/format.hpp"
 #include "op/op_data.hpp"
-
-#include <fmt/format.h>
 
 #include <cmath>
 #include <cstring>
@@ -111,10 +110,10 @@ double accumulation_allowance(const OpCase& op) {
 }  // namespace
 
 std::string describe(const OpCase& op) {
-  return fmt::format("m={} n={} k={} {}->{} {} {} pad={},{},{},{} misalign={},{},{},{} scale={} seed={}", op.m, op.n,
-                     op.k, name_of(op.dtype), name_of(op.result_dtype()), name_of(op.activation), name_of(op.layout),
-                     op.pad.a, op.pad.gate, op.pad.up, op.pad.y, op.misalign.a, op.misalign.gate, op.misalign.up,
-                     op.misalign.y, op.input_scale, op.seed);
+  return formatted("m={} n={} k={} {}->{} {} {} pad={},{},{},{} misalign={},{},{},{} scale={} seed={}", op.m, op.n,
+                   op.k, name_of(op.dtype), name_of(op.result_dtype()), name_of(op.activation), name_of(op.layout),
+                   op.pad.a, op.pad.gate, op.pad.up, op.pad.y, op.misalign.a, op.misalign.gate, op.misalign.up,
+                   op.misalign.y, op.input_scale, op.seed);
 }
 
 void PrintTo(const OpCase& op, std::ostream* stream) {
@@ -146,7 +145,7 @@ std::vector<double> values(const OpCase& op, const Outcome& outcome) {
   const bool good = mine.relative_frobenius <= frobenius && mine.worst_stripe <= stripe && mine.not_finite == 0 &&
                     mine.unwritten == 0;
   if (good) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << fmt::format(
+  return ::testing::AssertionFailure() << formatted(
              "{}: relative Frobenius error {:.3g} (limit {:.3g}), worst stripe {:.3g} (limit {:.3g}), not finite {}, "
              "unwritten {}",
              describe(op), mine.relative_frobenius, frobenius, mine.worst_stripe, stripe, mine.not_finite,

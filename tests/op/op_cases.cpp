@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "op/op_cases.hpp"
 
-#include <fmt/format.h>
+#include "core/format.hpp"
 
 namespace tileglu::test {
 namespace {
@@ -29,13 +29,13 @@ void add(std::vector<NamedCase>& cases, std::string name, const OpCase& op) {
 void add_widths(std::vector<NamedCase>& cases) {
   for (const Dtype dtype : {Dtype::kBf16, Dtype::kFp16}) {
     for (const std::int64_t n : {3420, 1710, 1234, 1366, 12, 8, 6, 3, 1}) {
-      add(cases, fmt::format("C04_{}_n{}", name_of(dtype), n),
+      add(cases, formatted("C04_{}_n{}", name_of(dtype), n),
           {.dtype = dtype, .layout = Layout::kGateUp, .m = 33, .n = n, .k = 128});
     }
   }
   for (const std::int64_t n : {2368, 3696, 1376, 1712, 856, 1848, 3788}) {
     for (const std::int64_t m : {1, 17, 130}) {
-      add(cases, fmt::format("C25_n{}_m{}", n, m), {.m = m, .n = n, .k = m == 130 ? 64 : 256, .seed = 25});
+      add(cases, formatted("C25_n{}_m{}", n, m), {.m = m, .n = n, .k = m == 130 ? 64 : 256, .seed = 25});
     }
   }
 }
@@ -43,7 +43,7 @@ void add_widths(std::vector<NamedCase>& cases) {
 // C05: rows of Y that are not 16-byte aligned, by size, base and stride. C06: the same for A and the weights.
 void add_misaligned(std::vector<NamedCase>& cases) {
   for (const std::int64_t n : {4097, 4098, 4100, 4104}) {
-    add(cases, fmt::format("C05_n{}", n), {.m = 257, .n = n, .k = 32, .pad = {}});
+    add(cases, formatted("C05_n{}", n), {.m = 257, .n = n, .k = 32, .pad = {}});
   }
   add(cases, "C05_base_of_y", {.m = 257, .n = 1024, .k = 64, .misalign = {.y = 1}});
   add(cases, "C05_stride_of_y", {.m = 257, .n = 1024, .k = 64, .pad = {.y = 1}});
@@ -57,8 +57,8 @@ void add_misaligned(std::vector<NamedCase>& cases) {
 // C08: a stride of a matrix with one row means nothing, be it small, zero-like or huge.
 void add_meaningless_strides(std::vector<NamedCase>& cases) {
   for (const std::int64_t ld : {std::int64_t{1}, std::int64_t{7}, (std::int64_t{1} << 31) + 8}) {
-    add(cases, fmt::format("C08_lda_{}", ld), {.m = 1, .n = 96, .k = 4096, .stated_ld = {.a = ld, .y = ld}});
-    add(cases, fmt::format("C08_ld_gate_{}", ld), {.m = 5, .n = 1, .k = 4096, .stated_ld = {.gate = ld, .up = ld}});
+    add(cases, formatted("C08_lda_{}", ld), {.m = 1, .n = 96, .k = 4096, .stated_ld = {.a = ld, .y = ld}});
+    add(cases, formatted("C08_ld_gate_{}", ld), {.m = 5, .n = 1, .k = 4096, .stated_ld = {.gate = ld, .up = ld}});
   }
 }
 
@@ -66,7 +66,7 @@ void add_meaningless_strides(std::vector<NamedCase>& cases) {
 void add_small_inputs(std::vector<NamedCase>& cases) {
   for (const Dtype dtype : {Dtype::kBf16, Dtype::kFp16}) {
     for (const double scale : {0.02, 1.0}) {
-      add(cases, fmt::format("C12_{}_scale_{}", name_of(dtype), scale == 1 ? "1" : "small"),
+      add(cases, formatted("C12_{}_scale_{}", name_of(dtype), scale == 1 ? "1" : "small"),
           {.dtype = dtype, .m = 300, .n = 712, .k = 640, .seed = 12, .input_scale = scale});
     }
   }

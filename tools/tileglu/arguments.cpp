@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 
+#include "core/format.hpp"
+
 #include <charconv>
 
 namespace tileglu::tool {
@@ -10,8 +12,8 @@ std::int64_t parse_integer(const std::string& name, std::string_view text, Integ
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && end == text.data() + text.size();
   if (!whole || value < range.low || value > range.high) {
-    throw CLI::ValidationError(fmt::format("{}={}", name, text),
-                               fmt::format("must be an integer from {} to {}", range.low, range.high));
+    throw CLI::ValidationError(formatted("{}={}", name, text),
+                               formatted("must be an integer from {} to {}", range.low, range.high));
   }
   return value;
 }
@@ -21,8 +23,8 @@ double parse_number(const std::string& name, std::string_view text, NumberRange 
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && end == text.data() + text.size();
   if (!whole || !(value >= range.low && value <= range.high)) {
-    throw CLI::ValidationError(fmt::format("{}={}", name, text),
-                               fmt::format("must be a number from {} to {}", range.low, range.high));
+    throw CLI::ValidationError(formatted("{}={}", name, text),
+                               formatted("must be a number from {} to {}", range.low, range.high));
   }
   return value;
 }
@@ -31,7 +33,7 @@ std::vector<std::string> split_list(const std::string& name, const std::string& 
   std::vector<std::string> parts;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
-    if (end == begin) throw CLI::ValidationError(fmt::format("{}={}", name, text), "has an empty element");
+    if (end == begin) throw CLI::ValidationError(formatted("{}={}", name, text), "has an empty element");
     parts.push_back(text.substr(begin, end - begin));
     begin = end + 1;
   }

@@ -2,8 +2,9 @@
 // Typed command-line arguments on top of CLI11, all refusing in one form: "--name=value: rule".
 #pragma once
 
+#include "core/format.hpp"
+
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include <cstdint>
 #include <optional>
@@ -62,7 +63,7 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, Target& targ
                         const std::string& choices, const std::string& help) {
   const auto parse = [name, &target, named, choices](const std::string& text) {
     const auto value = named(std::string_view(text));
-    if (!value) throw CLI::ValidationError(fmt::format("{}={}", name, text), "must be one of " + choices);
+    if (!value) throw CLI::ValidationError(formatted("{}={}", name, text), "must be one of " + choices);
     target = *value;
   };
   return command.add_option_function<std::string>(name, parse, help + ": " + choices)->type_name("NAME");

@@ -3,6 +3,7 @@
 #include "arguments.hpp"
 #include "bench_report.hpp"
 #include "commands.hpp"
+#include "core/format.hpp"
 #include "core/names.hpp"
 #include "io/tensor.hpp"
 #include "output.hpp"
@@ -81,10 +82,10 @@ Status prepare_output(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   const std::filesystem::path folder = parent.empty() ? "." : parent;
   if (!std::filesystem::is_directory(folder, error)) {
-    return bad_argument("--output", path, fmt::format("{} is not a folder", folder.string()));
+    return bad_argument("--output", path, formatted("{} is not a folder", folder.string()));
   }
   if (access(folder.c_str(), W_OK) != 0) {
-    return bad_argument("--output", path, fmt::format("cannot write to {}: {}", folder.string(), std::strerror(errno)));
+    return bad_argument("--output", path, formatted("cannot write to {}: {}", folder.string(), std::strerror(errno)));
   }
   const auto type = std::filesystem::symlink_status(path, error).type();
   if (type == std::filesystem::file_type::directory) return bad_argument("--output", path, "is a folder");
@@ -108,11 +109,11 @@ Result<int> finish(const BenchOptions& options, const BenchRun& run) {
   if (options.common.json) {
     print_document(document);
   } else {
-    print(fmt::format("\n{} ok, {} failed, {} skipped\n", summary.ok, summary.failed, summary.skipped));
+    print(formatted("\n{} ok, {} failed, {} skipped\n", summary.ok, summary.failed, summary.skipped));
   }
   if (summary.failed == 0) return kExitOk;
-  print_error("tileglu bench", fmt::format("{} of {} rows failed, first {}", summary.failed,
-                                           summary.ok + summary.failed + summary.skipped, summary.first_failure));
+  print_error("tileglu bench", formatted("{} of {} rows failed, first {}", summary.failed,
+                                         summary.ok + summary.failed + summary.skipped, summary.first_failure));
   return kExitCheckFailed;
 }
 
@@ -140,8 +141,7 @@ Result<int> bench(const BenchOptions& options) {
   BenchRun run{.settings = settings.value()};
   run.sensors_at_start = sensor_reading(memory.value(), options.common.device);
   const bool text = !options.common.json;
-  if (text)
-    print(fmt::format("{}\n{}\n", device_name(memory.value(), options.common.device), method_text(run.settings)));
+  if (text) print(formatted("{}\n{}\n", device_name(memory.value(), options.common.device), method_text(run.settings)));
   if (memory.value() == Memory::kCuda && !options.no_ceilings) {
     const Result<Ceilings> ceilings = measure_ceilings(options.common.device);
     if (ceilings.ok()) run.ceilings = ceilings.value();

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench_check.hpp"
 
+#include "core/format.hpp"
 #include "core/layout.hpp"
 #include "random_data.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -61,7 +60,7 @@ ResultCheck::Outcome ResultCheck::output(const std::string& kernel, std::vector<
   Outcome outcome{.relative_error = verdict.error.relative_frobenius, .reason = verdict.reason};
   const std::int64_t unwritten =
       problem_.dtype_y == Dtype::kFp32 ? count_poison<std::uint32_t>(y) : count_poison<std::uint16_t>(y);
-  if (verdict.pass && unwritten > 0) outcome.reason = fmt::format("{} elements were not written", unwritten);
+  if (verdict.pass && unwritten > 0) outcome.reason = formatted("{} elements were not written", unwritten);
   return outcome;
 }
 
@@ -84,7 +83,7 @@ ResultCheck::Outcome ResultCheck::product(Layout layout, std::int64_t ld, const 
   Outcome outcome{.relative_error = std::sqrt(error / norm)};
   const double limit = kPartialRoundingSlack * std::sqrt(best / norm) + yardstick_.noise;
   if (!(outcome.relative_error <= limit)) {
-    outcome.reason = fmt::format("relative error {:.3g} is over the limit {:.3g}", outcome.relative_error, limit);
+    outcome.reason = formatted("relative error {:.3g} is over the limit {:.3g}", outcome.relative_error, limit);
   }
   return outcome;
 }

@@ -2,6 +2,7 @@
 #include "bench_report.hpp"
 
 #include "bench_check.hpp"
+#include "core/format.hpp"
 #include "core/names.hpp"
 #include "output.hpp"
 
@@ -10,7 +11,7 @@ namespace {
 
 std::string shape_title(const ShapeResult& result) {
   const Shape& s = result.shape;
-  return fmt::format("{}m={} n={} k={}", s.model.empty() ? "" : s.model + "  ", s.m, s.n, s.k);
+  return formatted("{}m={} n={} k={}", s.model.empty() ? "" : s.model + "  ", s.m, s.n, s.k);
 }
 
 std::vector<const BenchRow*> timed_baselines(const ShapeResult& result) {
@@ -71,7 +72,7 @@ std::string method_text(const BenchSettings& settings) {
                                  ? "CUDA events around calls_per_sample calls, or around one launch of a CUDA graph of "
                                    "them where cuda_graph is true"
                                  : "monotonic clock around each call";
-  return fmt::format(
+  return formatted(
       "Contenders interleaved (A B C, B C A, ...) after a common warm-up of {} s; {}; {}. Data random normal, every "
       "set "
       "the same values; outputs poisoned, {} rows of each result checked against fp64 before timing. FLOPs 4mnk, bytes "
@@ -81,8 +82,8 @@ std::string method_text(const BenchSettings& settings) {
 
 std::string ceilings_text(const BenchRun& run) {
   if (!run.ceilings) return {};
-  return fmt::format("ceilings of this run: copy {:.0f} GB/s, bf16 8192^3 GEMM {:.1f} TFLOP/s\n",
-                     run.ceilings->copy_gbps, run.ceilings->gemm_tflops);
+  return formatted("ceilings of this run: copy {:.0f} GB/s, bf16 8192^3 GEMM {:.1f} TFLOP/s\n", run.ceilings->copy_gbps,
+                   run.ceilings->gemm_tflops);
 }
 
 std::string shape_text(const ShapeResult& result) {
@@ -95,11 +96,11 @@ std::string shape_text(const ShapeResult& result) {
   for (const BenchRow& row : result.rows) {
     std::vector<std::string> cells{row.contender.name, row.config, row.layout};
     if (row.timed()) {
-      for (const double us : {row.time.median, row.time.p5, row.time.p95}) cells.push_back(fmt::format("{:.1f}", us));
-      cells.push_back(fmt::format("{:.4g}", row.tflops));
-      cells.push_back(fmt::format("{:.4g}", row.gbps));
+      for (const double us : {row.time.median, row.time.p5, row.time.p95}) cells.push_back(formatted("{:.1f}", us));
+      cells.push_back(formatted("{:.4g}", row.tflops));
+      cells.push_back(formatted("{:.4g}", row.gbps));
       for (const BenchRow* baseline : baselines) {
-        cells.push_back(fmt::format("{:.2f}", baseline->time.median / row.time.median));
+        cells.push_back(formatted("{:.2f}", baseline->time.median / row.time.median));
       }
     } else {
       cells.push_back(row.status);
@@ -107,14 +108,14 @@ std::string shape_text(const ShapeResult& result) {
     }
     table.add(std::move(cells));
     if (!row.reason.empty()) {
-      failures += fmt::format("  {}: {}: {}\n", row.contender.name, row.status, one_line(row.reason));
+      failures += formatted("  {}: {}: {}\n", row.contender.name, row.status, one_line(row.reason));
     }
   }
   const std::string cache =
-      result.sets > 1 ? fmt::format("cold cache, {} buffer sets of {:.1f} MB", result.sets, result.set_bytes * 1e-6)
+      result.sets > 1 ? formatted("cold cache, {} buffer sets of {:.1f} MB", result.sets, result.set_bytes * 1e-6)
                       : std::string("warm cache");
-  return fmt::format("\n{}  ({}{})\n{}{}", shape_title(result), cache, result.cuda_graph ? ", CUDA graph" : "",
-                     table.text(), failures);
+  return formatted("\n{}  ({}{})\n{}{}", shape_title(result), cache, result.cuda_graph ? ", CUDA graph" : "",
+                   table.text(), failures);
 }
 
 BenchSummary summarise(const std::vector<ShapeResult>& shapes) {
@@ -129,7 +130,7 @@ BenchSummary summarise(const std::vector<ShapeResult>& shapes) {
         ++summary.failed;
         if (summary.first_failure.empty()) {
           summary.first_failure =
-              fmt::format("{} at {}: {}: {}", row.contender.name, shape_title(result), row.status, row.reason);
+              formatted("{} at {}: {}: {}", row.contender.name, shape_title(result), row.status, row.reason);
         }
       }
     }

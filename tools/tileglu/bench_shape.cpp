@@ -2,9 +2,8 @@
 #include "bench_shape.hpp"
 
 #include "bench_check.hpp"
+#include "core/format.hpp"
 #include "core/names.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -158,7 +157,7 @@ class ShapeBench {
     const auto flag = [&](double rate, std::optional<double> peak, const char* unit) {
       if (!peak || rate <= *peak || (!settings_.cold && unit == std::string("GB/s"))) return;
       row.status = "above_peak";
-      row.reason = fmt::format("{:.4g} {} is more than the device's peak of {:.4g}", rate, unit, *peak);
+      row.reason = formatted("{:.4g} {} is more than the device's peak of {:.4g}", rate, unit, *peak);
     };
     flag(row.gbps, settings_.peak.gbps, "GB/s");
     flag(row.tflops, settings_.peak.tflops, "TFLOP/s");

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check.hpp"
 
+#include "core/format.hpp"
 #include "random_data.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -68,19 +67,19 @@ Limits limits_of(const Yardstick& yardstick, const Produced& produced) {
 
 std::string reason_against(const Problem& problem, const Verdict& verdict, const Limits& limits, bool normal_data) {
   const reference::ErrorReport& e = verdict.error;
-  if (e.unwritten > 0) return fmt::format("{} elements were not written", e.unwritten);
+  if (e.unwritten > 0) return formatted("{} elements were not written", e.unwritten);
   if (!verdict.guards_intact) return "memory outside the output was written";
-  if (e.not_finite > 0) return fmt::format("{} elements are not finite where the reference is", e.not_finite);
+  if (e.not_finite > 0) return formatted("{} elements are not finite where the reference is", e.not_finite);
   if (!(e.relative_frobenius <= limits.whole)) {
-    return fmt::format("relative error {:.3g} is over the limit {:.3g} (the unfused path in this dtype)",
-                       e.relative_frobenius, limits.whole);
+    return formatted("relative error {:.3g} is over the limit {:.3g} (the unfused path in this dtype)",
+                     e.relative_frobenius, limits.whole);
   }
   if (!normal_data) return {};
   if (problem.m >= kStripeRows && !(e.worst_stripe <= limits.stripe)) {
-    return fmt::format("a stripe of 16 columns has relative error {:.3g}, over the limit {:.3g}", e.worst_stripe,
-                       limits.stripe);
+    return formatted("a stripe of 16 columns has relative error {:.3g}, over the limit {:.3g}", e.worst_stripe,
+                     limits.stripe);
   }
-  if (verdict.outliers > 0) return fmt::format("{} elements are further off than rounding explains", verdict.outliers);
+  if (verdict.outliers > 0) return formatted("{} elements are further off than rounding explains", verdict.outliers);
   return {};
 }
 

@@ -2,12 +2,11 @@
 #include "contenders.hpp"
 
 #include "check.hpp"
+#include "core/format.hpp"
 #include "core/layout.hpp"
 #include "core/names.hpp"
 #include "output.hpp"
 #include "runtime/runtime.hpp"
-
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -154,19 +153,17 @@ class Resolver {
       }
     }
     return bad_argument(request_.names.empty() ? "--kernel" : "--contenders", name,
-                        fmt::format("unknown; must be one of {}", fmt::join(names, ", ")));
+                        formatted("unknown; must be one of {}", joined(names)));
   }
 
   Status need(BackendId id, const std::string& name) const {
     const Backend& backend = *find_backend(id);
     if (const Status status = backend.available(); !status.ok()) {
-      return {Code::kNotAvailable,
-              fmt::format("{}: backend {} is not available: {}", name, backend.name, status.text())};
+      return {Code::kNotAvailable, formatted("{}: backend {} is not available: {}", name, backend.name, status.text())};
     }
     if (in_memory(backend, request_.memory)) return {};
-    return bad_argument(
-        "--backend", name_of(request_.common.backend),
-        fmt::format("{} belongs to backend {}, whose operands lie in other memory", name, backend.name));
+    return bad_argument("--backend", name_of(request_.common.backend),
+                        formatted("{} belongs to backend {}, whose operands lie in other memory", name, backend.name));
   }
 
   const ContenderRequest& request_;
@@ -208,7 +205,7 @@ Result<Entrant> Entrant::make(const Contender& contender, SyntheticData& data) {
 
 std::string Entrant::config() const {
   if (call_) return call_->kernel();
-  return fmt::format("algorithm_{}_of_{}", algorithm_, gemm_->algorithms());
+  return formatted("algorithm_{}_of_{}", algorithm_, gemm_->algorithms());
 }
 
 Status Entrant::run(const Operands& operands) const {

@@ -2,9 +2,9 @@
 #include "environment.hpp"
 
 #include "build_info.hpp"
+#include "core/format.hpp"
 #include "runtime/runtime.hpp"
 
-#include <fmt/format.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -62,7 +62,7 @@ Json device_facts(Memory memory, int device) {
   const DeviceSpec& s = spec.value();
   return {{"index", device},
           {"name", s.name},
-          {"compute_capability", fmt::format("{}.{}", s.capability_major, s.capability_minor)},
+          {"compute_capability", formatted("{}.{}", s.capability_major, s.capability_minor)},
           {"sm_count", s.sm_count},
           {"l2_bytes", s.l2_bytes},
           {"max_sm_clock_mhz", s.sm_clock_khz / 1000},
@@ -88,7 +88,7 @@ Json software_facts() {
           {"cuda", TILEGLU_BUILD_CUDA},
           {"cutlass", TILEGLU_BUILD_CUTLASS},
           {"driver", runtime::driver_description()},
-          {"system", fmt::format("{} {}", system.sysname, system.machine)},
+          {"system", formatted("{} {}", system.sysname, system.machine)},
           {"processor", processor_name()}};
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gemm_only.hpp"
 
+#include "core/format.hpp"
 #include "measure.hpp"
 #include "synthetic.hpp"
-
-#include <fmt/format.h>
 
 #if TILEGLU_HAVE_CUDA
 #include "backends/cublas/gemm.hpp"
@@ -72,7 +71,7 @@ Result<double> copy_gbps(int device) {
     const cudaError_t error = cudaMemcpyAsync(to.value().data(), from.value().data(), kCopyBytes,
                                               cudaMemcpyDeviceToDevice, static_cast<cudaStream_t>(stream.handle()));
     if (error == cudaSuccess) return {};
-    return {Code::kCudaError, fmt::format("cudaMemcpyAsync: {}", cudaGetErrorString(error))};
+    return {Code::kCudaError, formatted("cudaMemcpyAsync: {}", cudaGetErrorString(error))};
   };
   const Result<double> us = median_us({copy}, device);
   if (!us.ok()) return us.status();

@@ -2,6 +2,7 @@
 // tileglu info: what this build and this machine can do, and what the planner would choose for a shape.
 #include "arguments.hpp"
 #include "commands.hpp"
+#include "core/format.hpp"
 #include "core/names.hpp"
 #include "environment.hpp"
 #include "library.hpp"
@@ -89,20 +90,20 @@ Json devices_json() {
 
 std::string text_of(const Json& document) {
   std::string text = document["build"].get<std::string>() + "\n";
-  text += fmt::format("processor: {}, {} cores\n", document["processor"]["name"].get<std::string>(),
-                      document["processor"]["cores"].get<int>());
+  text += formatted("processor: {}, {} cores\n", document["processor"]["name"].get<std::string>(),
+                    document["processor"]["cores"].get<int>());
   for (const Json& device : document["devices"]) text += "gpu: " + device.dump() + "\n";
   if (document["devices"].empty()) text += "gpu: none: " + document["cuda"].get<std::string>() + "\n";
   for (const Json& backend : document["backends"]) {
     const bool available = backend["available"].get<bool>();
-    text += fmt::format("backend {}: {}\n", backend["backend"].get<std::string>(),
-                        available ? "available" : "not available: " + backend["reason"].get<std::string>());
+    text += formatted("backend {}: {}\n", backend["backend"].get<std::string>(),
+                      available ? "available" : "not available: " + backend["reason"].get<std::string>());
     for (const Json& kernel : backend["kernels"]) text += "  " + kernel.get<std::string>() + "\n";
   }
   for (const Json& plan : document["plans"]) {
-    text += fmt::format("m={} n={} k={}: {}\n", plan["m"].get<std::int64_t>(), plan["n"].get<std::int64_t>(),
-                        plan["k"].get<std::int64_t>(),
-                        one_line(plan[plan["status"] == "ok" ? "describe" : "reason"].get<std::string>()));
+    text += formatted("m={} n={} k={}: {}\n", plan["m"].get<std::int64_t>(), plan["n"].get<std::int64_t>(),
+                      plan["k"].get<std::int64_t>(),
+                      one_line(plan[plan["status"] == "ok" ? "describe" : "reason"].get<std::string>()));
   }
   return text;
 }

@@ -2,6 +2,7 @@
 #include "layer_run.hpp"
 
 #include "check.hpp"
+#include "core/format.hpp"
 #include "core/names.hpp"
 #include "library.hpp"
 #include "measure.hpp"
@@ -14,21 +15,21 @@ namespace tileglu::tool {
 namespace {
 
 std::string shape_of(const io::TensorView& tensor) {
-  return fmt::format("[{}, {}]", tensor.shape[0], tensor.shape[1]);
+  return formatted("[{}, {}]", tensor.shape[0], tensor.shape[1]);
 }
 
 Status check_input(const Selected& selected, const io::TensorView& x, bool convert_input) {
   const io::GatedWeights& w = selected.weights;
   if (x.shape[1] != w.k) {
     return {Code::kInvalidArgument,
-            fmt::format("--input: {} has shape {}, but the weights of layer {} are [{}, {}]: its columns must be k={}",
-                        x.file, shape_of(x), selected.layer, w.n, w.k, w.k)};
+            formatted("--input: {} has shape {}, but the weights of layer {} are [{}, {}]: its columns must be k={}",
+                      x.file, shape_of(x), selected.layer, w.n, w.k, w.k)};
   }
   if (widens(x.dtype, w.gate.dtype) || convert_input) return {};
   return {Code::kInvalidArgument,
-          fmt::format("--input: {} is {} and the weights of layer {} are {}, which does not hold every value of it; "
-                      "--convert-input rounds",
-                      x.file, name_of(x.dtype), selected.layer, name_of(w.gate.dtype))};
+          formatted("--input: {} is {} and the weights of layer {} are {}, which does not hold every value of it; "
+                    "--convert-input rounds",
+                    x.file, name_of(x.dtype), selected.layer, name_of(w.gate.dtype))};
 }
 
 class LayerRunner {

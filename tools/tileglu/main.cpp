@@ -2,6 +2,7 @@
 // The command-line tool: parses, runs one sub-command, and turns whatever went wrong into one line and an exit code.
 #include "build_info.hpp"
 #include "commands.hpp"
+#include "core/format.hpp"
 #include "output.hpp"
 
 #include <CLI/CLI.hpp>
@@ -29,7 +30,7 @@ Status check_command(const CLI::App& app, int argc, char** argv) {
   const std::vector<const CLI::App*> commands = app.get_subcommands({});
   const auto known = [&](const CLI::App* command) { return command->get_name() == first; };
   if (std::any_of(commands.begin(), commands.end(), known)) return {};
-  return {Code::kInvalidArgument, fmt::format("unknown sub-command {}; there are {}", first, command_names(app))};
+  return {Code::kInvalidArgument, formatted("unknown sub-command {}; there are {}", first, command_names(app))};
 }
 
 int refuse(const std::string& command, const Status& status) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models.hpp"
 
-#include <fmt/format.h>
+#include "core/format.hpp"
 
 #include <algorithm>
 #include <array>
@@ -77,13 +77,13 @@ Result<Model> find_model(std::string_view name) {
   }
   return Status(
       Code::kInvalidArgument,
-      fmt::format("--model={}: unknown; one of the {} names that 'tileglu models' lists", name, kModels.size()));
+      formatted("--model={}: unknown; one of the {} names that 'tileglu models' lists", name, kModels.size()));
 }
 
 Result<std::int64_t> shard_width(std::int64_t n, int tp) {
   if (tp < 1 || n % tp != 0) {
     return Status(Code::kInvalidArgument,
-                  fmt::format("--tp={}: n={} is not divisible by it (the rest is {})", tp, n, tp < 1 ? n : n % tp));
+                  formatted("--tp={}: n={} is not divisible by it (the rest is {})", tp, n, tp < 1 ? n : n % tp));
   }
   return n / tp;
 }

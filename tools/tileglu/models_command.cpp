@@ -2,6 +2,7 @@
 // tileglu models: the shapes that --model knows.
 #include "arguments.hpp"
 #include "commands.hpp"
+#include "core/format.hpp"
 #include "core/names.hpp"
 #include "json_output.hpp"
 #include "models.hpp"
@@ -25,7 +26,7 @@ Result<int> list_models(const ModelsOptions& options) {
                {"n", false},
                {"activation", true},
                {"checkpoint", true},
-               {fmt::format("gate+up MB ({})", name_of(dtype)), false}});
+               {formatted("gate+up MB ({})", name_of(dtype)), false}});
   Json rows = Json::array();
   for (const Model& model : models()) {
     if (options.common.activation && model.activation != *options.common.activation) continue;
@@ -42,10 +43,10 @@ Result<int> list_models(const ModelsOptions& options) {
                     {"weight_bytes", width.ok() ? Json(bytes) : Json(nullptr)},
                     {"status", width.ok() ? "ok" : "skipped"},
                     {"reason", width.status().text()}});
-    table.add({name, fmt::format("{}", model.k),
-               width.ok() ? fmt::format("{}", width.value()) : fmt::format("{}/{} no", model.n, options.tp),
+    table.add({name, formatted("{}", model.k),
+               width.ok() ? formatted("{}", width.value()) : formatted("{}/{} no", model.n, options.tp),
                name_of(model.activation), name_of(model.layout),
-               width.ok() ? fmt::format("{:.1f}", static_cast<double>(bytes) * 1e-6) : "-"});
+               width.ok() ? formatted("{:.1f}", static_cast<double>(bytes) * 1e-6) : "-"});
   }
   if (options.common.json) {
     Json document = make_document("models");

@@ -2,12 +2,11 @@
 #include "options.hpp"
 
 #include "arguments.hpp"
+#include "core/format.hpp"
 #include "core/names.hpp"
 #include "models.hpp"
 #include "output.hpp"
 #include "runtime/runtime.hpp"
-
-#include <fmt/ranges.h>
 
 #include <cctype>
 
@@ -90,13 +89,13 @@ Result<Memory> resolve_memory(const CommonOptions& options) {
   if (options.backend != BackendId::kAuto) {
     const Status available = find_backend(options.backend)->available();
     if (!available.ok()) {
-      return Status(Code::kNotAvailable, fmt::format("--backend={}: {}", name_of(options.backend), available.text()));
+      return Status(Code::kNotAvailable, formatted("--backend={}: {}", name_of(options.backend), available.text()));
     }
   }
   if (options.backend == BackendId::kCpu) return Memory::kHost;
   if (options.device >= runtime::device_count()) {
-    return Status(Code::kNotAvailable, fmt::format("--device={}: this machine has {} usable GPU(s), counted from 0",
-                                                   options.device, runtime::device_count()));
+    return Status(Code::kNotAvailable, formatted("--device={}: this machine has {} usable GPU(s), counted from 0",
+                                                 options.device, runtime::device_count()));
   }
   return Memory::kCuda;
 }
@@ -128,7 +127,7 @@ Result<std::vector<NamedKernel>> kernels_named(const std::vector<const Backend*>
     }
   }
   if (!found.empty()) return found;
-  return bad_argument("--kernel", name, fmt::format("unknown here; must be all or one of {}", fmt::join(known, ", ")));
+  return bad_argument("--kernel", name, formatted("unknown here; must be all or one of {}", joined(known)));
 }
 
 }  // namespace tileglu::tool

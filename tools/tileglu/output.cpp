@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "output.hpp"
 
+#include "core/format.hpp"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -19,7 +21,7 @@ void note_failure() {
 }
 
 std::string padded(const std::string& cell, std::size_t width, bool left) {
-  return left ? fmt::format("{:<{}}", cell, width) : fmt::format("{:>{}}", cell, width);
+  return left ? formatted("{:<{}}", cell, width) : formatted("{:>{}}", cell, width);
 }
 
 }  // namespace
@@ -55,7 +57,7 @@ Status finish_output() {
   errno = 0;
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) note_failure();
   if (first_write_errno == 0) return {};
-  return {Code::kInternalError, fmt::format("cannot write to standard output: {}", std::strerror(first_write_errno))};
+  return {Code::kInternalError, formatted("cannot write to standard output: {}", std::strerror(first_write_errno))};
 }
 
 std::string one_line(std::string_view text) {
@@ -72,7 +74,7 @@ std::string one_line(std::string_view text) {
 }
 
 void print_error(std::string_view where, std::string_view text) {
-  const std::string line = fmt::format("{}: {}\n", where, one_line(text));
+  const std::string line = formatted("{}: {}\n", where, one_line(text));
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

@@ -3,9 +3,8 @@
 // standard output is noticed at the end instead of being lost.
 #pragma once
 
+#include "core/format.hpp"
 #include "core/status.hpp"
-
-#include <fmt/format.h>
 
 #include <string>
 #include <string_view>
@@ -33,7 +32,7 @@ std::string one_line(std::string_view text);
 // A refusal of the form "--name=value: rule".
 template <class Value>
 Status bad_argument(std::string_view name, const Value& value, std::string_view rule) {
-  return {Code::kInvalidArgument, fmt::format("{}={}: {}", name, value, rule)};
+  return {Code::kInvalidArgument, formatted("{}={}: {}", name, value, rule)};
 }
 
 // A text table with columns as wide as their longest cell; numbers are right-aligned by the caller's choice.

@@ -2,6 +2,7 @@
 // tileglu pack: the weights of a checkpoint in the row order that a kernel wants, whole or one tensor-parallel slice.
 #include "arguments.hpp"
 #include "commands.hpp"
+#include "core/format.hpp"
 #include "core/layout.hpp"
 #include "core/names.hpp"
 #include "io/packed_file.hpp"
@@ -34,7 +35,7 @@ Result<Layout> target_layout(const PackOptions& options) {
     }
     if (options.layout && options.layout != of_kernel) {
       return bad_argument("--layout", name_of(*options.layout),
-                          fmt::format("--kernel={} reads {}", options.common.kernel, name_of(*of_kernel)));
+                          formatted("--kernel={} reads {}", options.common.kernel, name_of(*of_kernel)));
     }
   }
   const Layout layout = options.layout.value_or(of_kernel.value_or(Layout::kInterleaved8));
@@ -49,7 +50,7 @@ Status check_slice(const PackOptions& options) {
   }
   if (options.tp && *options.rank >= *options.tp) {
     return bad_argument("--rank", *options.rank,
-                        fmt::format("must be from 0 to {}, one less than --tp", *options.tp - 1));
+                        formatted("must be from 0 to {}, one less than --tp", *options.tp - 1));
   }
   return {};
 }
@@ -77,12 +78,12 @@ Result<io::PackedInfo> packed_info(const PackOptions& options, const io::Checkpo
   io::PackedInfo info{.layout = layout, .tp_rank = options.rank.value_or(0), .tp_size = options.tp.value_or(1)};
   if (const std::optional<io::PackedInfo>& packed = source.value()) {
     if (packed->layout == layout && (packed->tp_size > 1 || !options.tp)) {
-      return bad_argument("--weights", checkpoint.file(), fmt::format("is packed as {} already", name_of(layout)));
+      return bad_argument("--weights", checkpoint.file(), formatted("is packed as {} already", name_of(layout)));
     }
     if (packed->tp_size > 1 && options.tp) {
       return bad_argument(
           "--tp", *options.tp,
-          fmt::format("{} already is slice {} of {}", checkpoint.file(), packed->tp_rank, packed->tp_size));
+          formatted("{} already is slice {} of {}", checkpoint.file(), packed->tp_rank, packed->tp_size));
     }
     if (packed->tp_size > 1) {
       info.tp_rank = packed->tp_rank;
@@ -150,8 +151,8 @@ Result<int> pack(const PackOptions& options) {
   if (options.common.json) {
     print_document(document_of(options, info.value(), layers));
   } else {
-    print(fmt::format("{}: {} layer(s) as {}, slice {} of {}\n", options.output, layers.size(),
-                      name_of(info.value().layout), info.value().tp_rank, info.value().tp_size));
+    print(formatted("{}: {} layer(s) as {}, slice {} of {}\n", options.output, layers.size(),
+                    name_of(info.value().layout), info.value().tp_rank, info.value().tp_size));
   }
   return kExitOk;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "packing.hpp"
 
+#include "core/format.hpp"
 #include "core/layout.hpp"
 #include "models.hpp"
 #include "output.hpp"
@@ -36,7 +37,7 @@ Result<PackedLayer> lay_out(const Selected& selected, Slice slice, Layout layout
   if (!n.ok()) return n.status();
   if (layout == Layout::kInterleaved8 && n.value() % 8 != 0) {
     return bad_argument("--layout", "interleaved_8",
-                        fmt::format("n={} of layer {} must be a multiple of 8", n.value(), selected.layer));
+                        formatted("n={} of layer {} must be a multiple of 8", n.value(), selected.layer));
   }
   PackedLayer packed{.layer = selected.layer,
                      .expert = selected.expert,

@@ -2,6 +2,7 @@
 // tileglu run: the gated projections of a checkpoint on an input from a file.
 #include "arguments.hpp"
 #include "commands.hpp"
+#include "core/format.hpp"
 #include "core/names.hpp"
 #include "environment.hpp"
 #include "json_output.hpp"
@@ -40,7 +41,7 @@ class Inputs {
     return inputs;
   }
   Result<io::TensorView> of_layer(int layer) const {
-    const std::string name = fmt::format("layers.{}.x", layer);
+    const std::string name = formatted("layers.{}.x", layer);
     const bool own = file_ && file_->find(name) != nullptr;
     return io::read_tensor(path_, own ? name : name_);
   }
@@ -52,8 +53,8 @@ class Inputs {
 
 std::string output_name(const RunOptions& options, const LayerResult& result) {
   if (options.weights.layer && !options.weights.all_experts) return "y";
-  return result.expert ? fmt::format("layers.{}.experts.{}.y", result.layer, *result.expert)
-                       : fmt::format("layers.{}.y", result.layer);
+  return result.expert ? formatted("layers.{}.experts.{}.y", result.layer, *result.expert)
+                       : formatted("layers.{}.y", result.layer);
 }
 
 // What can be refused before anything is computed.
@@ -66,13 +67,12 @@ Status check_output(const RunOptions& options, const std::vector<Selected>& sele
   const std::filesystem::path folder = path.parent_path().empty() ? "." : path.parent_path();
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error)) {
-    return bad_argument("--output", options.output, fmt::format("{} is not a folder", folder.string()));
+    return bad_argument("--output", options.output, formatted("{} is not a folder", folder.string()));
   }
   if (path.extension() != ".npy") return {};
   if (selected.size() > 1) {
-    return bad_argument(
-        "--output", options.output,
-        fmt::format(".npy holds one array and {} layers were chosen; use .safetensors", selected.size()));
+    return bad_argument("--output", options.output,
+                        formatted(".npy holds one array and {} layers were chosen; use .safetensors", selected.size()));
   }
   if (options.output_dtype.value_or(selected.front().weights.gate.dtype) == Dtype::kBf16) {
     return bad_argument("--output", options.output, "numpy has no bf16; add --output-dtype fp32, or use .safetensors");
@@ -139,7 +139,7 @@ std::string results_text(const RunOptions& options, const std::vector<LayerResul
                {"verdict", true}});
   double fused = 0, unfused = 0;
   const auto cell = [](const auto& value, const char* format) {
-    return value ? fmt::format(fmt::runtime(format), *value) : std::string("-");
+    return value ? formatted(fmt::runtime(format), *value) : std::string("-");
   };
   for (const LayerResult& r : results) {
     const auto relative = [](const std::optional<reference::ErrorReport>& e) {
@@ -149,9 +149,9 @@ std::string results_text(const RunOptions& options, const std::vector<LayerResul
     if (r.unfused_us) speedup = *r.unfused_us / r.fused_us;
     fused += r.fused_us;
     unfused += r.unfused_us.value_or(0);
-    table.add({r.expert ? fmt::format("{}.{}", r.layer, *r.expert) : fmt::format("{}", r.layer),
-               fmt::format("{}", r.problem.m), fmt::format("{}", r.problem.n), fmt::format("{}", r.problem.k),
-               r.backend + "/" + r.kernel, fmt::format("{:.0f}", r.fused_us), cell(r.unfused_us, "{:.0f}"),
+    table.add({r.expert ? formatted("{}.{}", r.layer, *r.expert) : formatted("{}", r.layer),
+               formatted("{}", r.problem.m), formatted("{}", r.problem.n), formatted("{}", r.problem.k),
+               r.backend + "/" + r.kernel, formatted("{:.0f}", r.fused_us), cell(r.unfused_us, "{:.0f}"),
                cell(speedup, "{:.2f}"), cell(relative(r.error), "{:.3g}"), cell(relative(r.unfused_error), "{:.3g}"),
                !options.check ? "not checked"
                : r.pass       ? "ok"
@@ -159,26 +159,26 @@ std::string results_text(const RunOptions& options, const std::vector<LayerResul
   }
   std::string text = table.text();
   if (results.size() > 1 && unfused > 0) {
-    text += fmt::format("sum of {} layers: fused {:.1f} ms, unfused {:.1f} ms ({:.2f}x)\n", results.size(),
-                        fused * 1e-3, unfused * 1e-3, unfused / fused);
+    text += formatted("sum of {} layers: fused {:.1f} ms, unfused {:.1f} ms ({:.2f}x)\n", results.size(), fused * 1e-3,
+                      unfused * 1e-3, unfused / fused);
   }
   return text;
 }
 
 std::string notes_text(const LayerResult& first, const ActivationSource& activation) {
   std::string text =
-      fmt::format("activation {} (from {}), weights {}{}", name_of(activation.activation), activation.source,
-                  name_of(first.problem.dtype), first.weights_in_place ? " used in place" : "");
+      formatted("activation {} (from {}), weights {}{}", name_of(activation.activation), activation.source,
+                name_of(first.problem.dtype), first.weights_in_place ? " used in place" : "");
   if (first.repack_us)
-    text += fmt::format(", laid out as {} in {:.0f} us", name_of(first.problem.layout), *first.repack_us);
+    text += formatted(", laid out as {} in {:.0f} us", name_of(first.problem.layout), *first.repack_us);
   if (first.y_dtype != first.problem.dtype_y) {
-    text += fmt::format(", Y rounded to {} and stored as {}", name_of(first.problem.dtype_y), name_of(first.y_dtype));
+    text += formatted(", Y rounded to {} and stored as {}", name_of(first.problem.dtype_y), name_of(first.y_dtype));
   }
   text += "\n";
   if (first.unfused_us) {
-    text += fmt::format("unfused: {} on the same device; errors are relative, against fp64\n", first.unfused_kernel);
+    text += formatted("unfused: {} on the same device; errors are relative, against fp64\n", first.unfused_kernel);
   } else if (!first.unfused_reason.empty()) {
-    text += fmt::format("unfused: not timed: {}\n", one_line(first.unfused_reason));
+    text += formatted("unfused: not timed: {}\n", one_line(first.unfused_reason));
   }
   return text;
 }
@@ -242,7 +242,7 @@ Result<int> run(const RunOptions& options) {
   }
   if (pass) return kExitOk;
   print_error("tileglu run",
-              fmt::format("layer {} failed its check, nothing written: {}", failed->layer, failed->reason));
+              formatted("layer {} failed its check, nothing written: {}", failed->layer, failed->reason));
   return kExitCheckFailed;
 }
 

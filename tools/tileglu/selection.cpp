@@ -2,6 +2,7 @@
 #include "selection.hpp"
 
 #include "arguments.hpp"
+#include "core/format.hpp"
 #include "core/names.hpp"
 #include "io/gated_names.hpp"
 #include "output.hpp"
@@ -52,8 +53,8 @@ Result<std::vector<Selected>> select_weights(const io::Checkpoint& checkpoint, c
     }
   }
   if (wanted.empty()) {
-    return Status(Code::kInvalidArgument, fmt::format("--weights={}: no gated projection is among its {} tensors",
-                                                      checkpoint.file(), checkpoint.tensors().size()));
+    return Status(Code::kInvalidArgument, formatted("--weights={}: no gated projection is among its {} tensors",
+                                                    checkpoint.file(), checkpoint.tensors().size()));
   }
   std::vector<Selected> selected;
   for (const auto& [layer, expert_number] : wanted) {
@@ -80,7 +81,7 @@ Status check_dtype(const Selected& selected, std::optional<Dtype> wanted) {
   if (!wanted || *wanted == selected.weights.gate.dtype) return {};
   return bad_argument(
       "--dtype", name_of(*wanted),
-      fmt::format("the weights of layer {} are {}", selected.layer, name_of(selected.weights.gate.dtype)));
+      formatted("the weights of layer {} are {}", selected.layer, name_of(selected.weights.gate.dtype)));
 }
 
 }  // namespace tileglu::tool

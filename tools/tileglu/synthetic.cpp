@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "synthetic.hpp"
 
+#include "core/format.hpp"
 #include "library.hpp"
 #include "random_data.hpp"
 #include "reference/metrics.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -184,8 +183,8 @@ Status check_host_memory(std::size_t bytes, const std::string& what) {
     if (key == "MemAvailable:" && file >> kib) {
       if (bytes <= kib * 1024) return {};
       return {Code::kInvalidArgument,
-              fmt::format("{} need {:.1f} GiB of host memory and {:.1f} GiB are available; take a smaller shape", what,
-                          static_cast<double>(bytes) / (1 << 30), static_cast<double>(kib) / (1 << 20))};
+              formatted("{} need {:.1f} GiB of host memory and {:.1f} GiB are available; take a smaller shape", what,
+                        static_cast<double>(bytes) / (1 << 30), static_cast<double>(kib) / (1 << 20))};
     }
     std::getline(file, unit);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tileglu unpack: a packed file back to gate_proj and up_proj, bit for bit.
 #include "commands.hpp"
+#include "core/format.hpp"
 #include "core/names.hpp"
 #include "io/packed_file.hpp"
 #include "json_output.hpp"
@@ -21,8 +22,8 @@ struct UnpackOptions {
 };
 
 std::string tensor_name(const PackedLayer& layer, const char* half) {
-  return layer.expert ? fmt::format("model.layers.{}.mlp.experts.{}.{}.weight", layer.layer, *layer.expert, half)
-                      : fmt::format("model.layers.{}.mlp.{}.weight", layer.layer, half);
+  return layer.expert ? formatted("model.layers.{}.mlp.experts.{}.{}.weight", layer.layer, *layer.expert, half)
+                      : formatted("model.layers.{}.mlp.{}.weight", layer.layer, half);
 }
 
 Result<io::PackedInfo> read_info(const io::Checkpoint& checkpoint) {
@@ -88,7 +89,7 @@ Result<int> unpack(const UnpackOptions& options) {
     document["rows"] = std::move(rows);
     print_document(document);
   } else {
-    print(fmt::format("{}: {} layer(s) from {}\n", options.output, layers.size(), name_of(info.value().layout)));
+    print(formatted("{}: {} layer(s) from {}\n", options.output, layers.size(), name_of(info.value().layout)));
   }
   return kExitOk;
 }

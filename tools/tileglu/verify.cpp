@@ -2,6 +2,7 @@
 // tileglu verify: kernels against an fp64 reference, with the unfused path in the same dtype beside them.
 #include "arguments.hpp"
 #include "commands.hpp"
+#include "core/format.hpp"
 #include "core/names.hpp"
 #include "environment.hpp"
 #include "json_output.hpp"
@@ -148,14 +149,14 @@ Json row_json(const VerifyRow& row) {
 std::vector<std::string> row_cells(const VerifyRow& row) {
   const Problem& p = row.problem;
   std::vector<std::string> cells{row.backend.empty() ? row.kernel : row.backend + "/" + row.kernel,
-                                 fmt::format("{}x{}x{}", p.m, p.n, p.k), name_of(p.dtype), name_of(p.activation),
+                                 formatted("{}x{}x{}", p.m, p.n, p.k), name_of(p.dtype), name_of(p.activation),
                                  name_of(p.layout)};
   if (row.status == "pass" || row.status == "fail") {
     const reference::ErrorReport& e = row.verdict.error;
     cells.insert(cells.end(),
-                 {fmt::format("{:.3g}", e.relative_frobenius), fmt::format("{:.3g}", row.unfused.relative_frobenius),
-                  fmt::format("{:.3g}", e.worst_stripe), fmt::format("{:.4f}", 100 * e.share_over_1_percent),
-                  fmt::format("{:.4g}", e.max_ulp), fmt::format("{}", e.not_finite + e.unwritten)});
+                 {formatted("{:.3g}", e.relative_frobenius), formatted("{:.3g}", row.unfused.relative_frobenius),
+                  formatted("{:.3g}", e.worst_stripe), formatted("{:.4f}", 100 * e.share_over_1_percent),
+                  formatted("{:.4g}", e.max_ulp), formatted("{}", e.not_finite + e.unwritten)});
   } else {
     cells.resize(11, "-");
   }
@@ -246,17 +247,17 @@ Result<int> verify(const VerifyOptions& options) {
     for (const VerifyRow& row : run.rows) {
       if (row.status == "skipped" && options.all) continue;
       table.add(row_cells(row));
-      if (!row.reason.empty()) failures += fmt::format("  {}: {}: {}\n", row.kernel, row.status, one_line(row.reason));
+      if (!row.reason.empty()) failures += formatted("  {}: {}: {}\n", row.kernel, row.status, one_line(row.reason));
     }
-    print(fmt::format("{}{}{} passed, {} failed, {} skipped (kernel cannot do the problem)\n", table.text(), failures,
-                      run.passed, run.failed, run.skipped));
+    print(formatted("{}{}{} passed, {} failed, {} skipped (kernel cannot do the problem)\n", table.text(), failures,
+                    run.passed, run.failed, run.skipped));
   }
   if (pass) return kExitOk;
   const auto bad = std::find_if(run.rows.begin(), run.rows.end(),
                                 [](const VerifyRow& row) { return row.status == "fail" || row.status == "error"; });
-  const std::string reason = bad == run.rows.end() ? std::string("nothing could be verified")
-                                                   : fmt::format("{}: {}", bad->kernel, bad->reason);
-  print_error("tileglu verify", fmt::format("{} failed: {}", run.failed, reason));
+  const std::string reason =
+      bad == run.rows.end() ? std::string("nothing could be verified") : formatted("{}: {}", bad->kernel, bad->reason);
+  print_error("tileglu verify", formatted("{} failed: {}", run.failed, reason));
   return kExitCheckFailed;
 }
 

@@ -2,9 +2,9 @@
 // The cpu backend as the library sees it: a module that is opened once per process, on first use, so that the library
 // starts on machines without oneDNN.
 #include "backends/cpu/module.hpp"
+#include "core/format.hpp"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 #include <link.h>
 #include <unistd.h>
 
@@ -52,13 +52,13 @@ Loaded load() {
     const char* error = dlerror();
     const std::string text = error != nullptr ? error : "dlopen failed";
     const bool missing = path == cpu::kModuleFile && text.starts_with(path);
-    return {.status = not_available(missing ? fmt::format("this build has no cpu backend ({})", text) : text)};
+    return {.status = not_available(missing ? formatted("this build has no cpu backend ({})", text) : text)};
   }
   const auto* module = static_cast<const cpu::Module*>(dlsym(handle, cpu::kModuleSymbol));
   if (module == nullptr || module->tag == nullptr || std::string_view(module->tag) != cpu::kModuleTag) {
-    return {.status = not_available(fmt::format("{} was built for '{}', this library is '{}'", path,
-                                                module == nullptr || module->tag == nullptr ? "?" : module->tag,
-                                                cpu::kModuleTag))};
+    return {.status = not_available(formatted("{} was built for '{}', this library is '{}'", path,
+                                              module == nullptr || module->tag == nullptr ? "?" : module->tag,
+                                              cpu::kModuleTag))};
   }
   return {.module = module, .status = {}};
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/matmul.hpp"
 
-#include <fmt/format.h>
+#include "core/format.hpp"
+
 #include <omp.h>
 
 #include <optional>
@@ -46,7 +47,7 @@ Result<TileMatmul> TileMatmul::make(const MatmulShape& shape) try {
   matmul.implementation_ = description.impl_info_str();
   // brg:avx512_core_bf16 and brg:avx512_core_amx_bf16; the others convert element by element.
   if (shape.dtype != Dtype::kFp32 && matmul.implementation_.find("bf16") == std::string::npos) {
-    return Status(Code::kNotSupported, fmt::format("oneDNN has only {} for 16 bits here", matmul.implementation_));
+    return Status(Code::kNotSupported, formatted("oneDNN has only {} for 16 bits here", matmul.implementation_));
   }
   matmul.scratch_ = description.scratchpad_desc();
   matmul.scratch_bytes_ = matmul.scratch_.get_size();
@@ -55,7 +56,7 @@ Result<TileMatmul> TileMatmul::make(const MatmulShape& shape) try {
 } catch (const dnnl::error& error) {
   const Code code = error.status == dnnl_out_of_memory ? Code::kOutOfMemory : Code::kNotSupported;
   return Status(code,
-                fmt::format("oneDNN matmul of {} x {} x {}: {}", shape.rows, shape.columns, shape.k, error.message));
+                formatted("oneDNN matmul of {} x {} x {}: {}", shape.rows, shape.columns, shape.k, error.message));
 }
 
 TileMatmul::Call::Call(const TileMatmul& matmul, void* scratch)

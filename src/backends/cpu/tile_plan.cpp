@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/tile_plan.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include "core/format.hpp"
 
 #include <algorithm>
 
@@ -21,7 +20,7 @@ Result<std::string> choose_kernel(const Problem& problem, const std::string& ker
   if (kernel.empty()) return kKernels[problem.m <= kDotRows ? 1 : 0];
   if (std::find(kKernels.begin(), kKernels.end(), kernel) != kKernels.end()) return kernel;
   return Status(Code::kInvalidArgument,
-                fmt::format("kernel={} is none of the cpu backend's: {}", kernel, fmt::join(kKernels, ", ")));
+                formatted("kernel={} is none of the cpu backend's: {}", kernel, joined(kKernels)));
 }
 
 // How a matmul reads A and the weights.
@@ -95,7 +94,7 @@ std::span<const std::string> kernel_names() {
 
 Result<TilePlan> make_tile_plan(const Problem& problem, const std::string& kernel, int max_threads) {
   if (problem.k > kMaxDepth) {
-    return Status(Code::kNotSupported, fmt::format("k={} is above {}, the cpu backend's limit", problem.k, kMaxDepth));
+    return Status(Code::kNotSupported, formatted("k={} is above {}, the cpu backend's limit", problem.k, kMaxDepth));
   }
   const Result<std::string> chosen = choose_kernel(problem, kernel);
   if (!chosen.ok()) return chosen.status();

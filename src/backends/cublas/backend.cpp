@@ -8,11 +8,10 @@
 #include "backends/backend.hpp"
 
 #include "backends/cublas/work.hpp"
+#include "core/format.hpp"
 #include "core/layout.hpp"
 #include "runtime/device_guard.hpp"
 #include "runtime/runtime.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -70,9 +69,8 @@ class CublasPlan final : public Plan {
 
 Status check_capability(const Problem& problem, const DeviceSpec& spec) {
   if (spec.capability_major >= kMinCapabilityMajor) return {};
-  return {Code::kNotSupported,
-          fmt::format("GPU {} ({}) has compute capability {}.{}, below {}.0", problem.device, spec.name,
-                      spec.capability_major, spec.capability_minor, kMinCapabilityMajor)};
+  return {Code::kNotSupported, formatted("GPU {} ({}) has compute capability {}.{}, below {}.0", problem.device,
+                                         spec.name, spec.capability_major, spec.capability_minor, kMinCapabilityMajor)};
 }
 
 Status available() {
@@ -83,10 +81,10 @@ Status available() {
     const Result<DeviceSpec> spec = runtime::device_spec(device);
     TILEGLU_TRY(spec.status());
     if (spec.value().capability_major >= kMinCapabilityMajor) return {};
-    found += fmt::format("{}{} ({}.{})", found.empty() ? "" : ", ", spec.value().name, spec.value().capability_major,
-                         spec.value().capability_minor);
+    found += formatted("{}{} ({}.{})", found.empty() ? "" : ", ", spec.value().name, spec.value().capability_major,
+                       spec.value().capability_minor);
   }
-  return {Code::kNotAvailable, fmt::format("no GPU of compute capability 8.0 or newer; found: {}", found)};
+  return {Code::kNotAvailable, formatted("no GPU of compute capability 8.0 or newer; found: {}", found)};
 }
 
 Result<Kernel> pick_kernel(const Problem& problem, const std::string& name) {
@@ -94,14 +92,14 @@ Result<Kernel> pick_kernel(const Problem& problem, const std::string& name) {
   if (name.empty()) return is_single_matrix(problem.layout) ? kMerged : kTwoGemms;
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {
-    return Status{Code::kInvalidArgument, fmt::format("kernel={} is none of {}", name, fmt::join(names, ", "))};
+    return Status{Code::kInvalidArgument, formatted("kernel={} is none of {}", name, joined(names))};
   }
   const auto kernel = static_cast<Kernel>(found - names.begin());
   if (kernel == kMerged && !is_single_matrix(problem.layout)) {
     return Status{Code::kNotSupported, "kernel=merged needs gate and up rows in one matrix, not layout=separate"};
   }
   if (kernel != kMerged && problem.layout == Layout::kInterleaved8) {
-    return Status{Code::kNotSupported, fmt::format("kernel={} cannot address one half of layout=interleaved_8", name)};
+    return Status{Code::kNotSupported, formatted("kernel={} cannot address one half of layout=interleaved_8", name)};
   }
   return kernel;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cublas/cublaslt.hpp"
 
+#include "core/format.hpp"
 #include "runtime/device_guard.hpp"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 
 #include <array>
 #include <map>
@@ -21,7 +21,7 @@ struct Library {
 void* open_library(std::string& tried) {
   for (const char* name : std::array{"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}) {
     if (void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL)) return library;
-    tried += tried.empty() ? name : fmt::format(", {}", name);
+    tried += tried.empty() ? name : formatted(", {}", name);
   }
   return nullptr;
 }
@@ -48,9 +48,9 @@ Library load_library() {
   void* library = open_library(tried);
   if (library == nullptr) {
     const char* reason = dlerror();
-    loaded.status = {Code::kNotAvailable, fmt::format("cuBLASLt is not installed or not on the library path (tried {}; "
-                                                      "last error: {})",
-                                                      tried, reason == nullptr ? "none" : reason)};
+    loaded.status = {Code::kNotAvailable, formatted("cuBLASLt is not installed or not on the library path (tried {}; "
+                                                    "last error: {})",
+                                                    tried, reason == nullptr ? "none" : reason)};
     return loaded;
   }
   Resolver resolve(library);
@@ -69,7 +69,7 @@ Library load_library() {
   resolve("cublasLtMatmulPreferenceDestroy", api.matmul_preference_destroy);
   resolve("cublasLtMatmulPreferenceSetAttribute", api.matmul_preference_set_attribute);
   if (!resolve.missing().empty()) {
-    loaded.status = {Code::kNotAvailable, fmt::format("the cuBLASLt that was found has no {}", resolve.missing())};
+    loaded.status = {Code::kNotAvailable, formatted("the cuBLASLt that was found has no {}", resolve.missing())};
   }
   return loaded;
 }
@@ -91,14 +91,14 @@ const Api& api() {
 
 std::string description() {
   const std::size_t version = api().get_version();  // 130100 is 13.1.0
-  return fmt::format("cuBLASLt {}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
+  return formatted("cuBLASLt {}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
 }
 
 Status check(cublasStatus_t status, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return {};
   (void)cudaGetLastError();
   const Code code = status == CUBLAS_STATUS_ALLOC_FAILED ? Code::kOutOfMemory : Code::kCudaError;
-  return {code, fmt::format("{}: {}", call, api().status_name(status))};
+  return {code, formatted("{}: {}", call, api().status_name(status))};
 }
 
 Result<cublasLtHandle_t> handle(int device) {

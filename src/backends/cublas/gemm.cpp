@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cublas/gemm.hpp"
 
+#include "core/format.hpp"
 #include "core/layout.hpp"
 #include "core/names.hpp"
 #include "runtime/device_guard.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -103,10 +102,10 @@ Result<Gemm> Gemm::make(const GemmShape& shape, int max_algorithms) {
   });
   if (!gemm.found_.empty()) return gemm;
   return Status{Code::kNotSupported,
-                fmt::format("{} offers no algorithm for m={}, n={}, k={}, {}, row strides {}, {}, {}, bases aligned to "
-                            "{} and {} bytes (cublasLtMatmulAlgoGetHeuristic: {})",
-                            description(), shape.m, shape.n, shape.k, name_of(shape.dtype), shape.lda, shape.ldw,
-                            shape.ldd, shape.align_a, shape.align_w, api().status_name(asked))};
+                formatted("{} offers no algorithm for m={}, n={}, k={}, {}, row strides {}, {}, {}, bases aligned to "
+                          "{} and {} bytes (cublasLtMatmulAlgoGetHeuristic: {})",
+                          description(), shape.m, shape.n, shape.k, name_of(shape.dtype), shape.lda, shape.ldw,
+                          shape.ldd, shape.align_a, shape.align_w, api().status_name(asked))};
 }
 
 Status Gemm::run(const void* a, const void* w, void* d, void* scratch, cudaStream_t stream, int algorithm) const {
@@ -157,11 +156,11 @@ Result<GemmOnly> GemmOnly::make(const Problem& problem) {
 
 Status GemmOnly::run(const Operands& operands, int algorithm) const {
   if (algorithm < 0 || algorithm >= algorithms()) {
-    return {Code::kInvalidArgument, fmt::format("algorithm={} is not one of {}", algorithm, algorithms())};
+    return {Code::kInvalidArgument, formatted("algorithm={} is not one of {}", algorithm, algorithms())};
   }
   if (operands.workspace == nullptr || operands.workspace_bytes < workspace_bytes()) {
     return {Code::kWorkspaceTooSmall,
-            fmt::format("workspace_bytes={} is below {}", operands.workspace_bytes, workspace_bytes())};
+            formatted("workspace_bytes={} is below {}", operands.workspace_bytes, workspace_bytes())};
   }
   const runtime::DeviceGuard guard(device_);
   TILEGLU_TRY(guard.status());

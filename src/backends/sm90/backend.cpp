@@ -3,12 +3,11 @@
 #include "backends/backend.hpp"
 
 #include "backends/sm90/kernel_entry.hpp"
+#include "core/format.hpp"
 #include "plan/planner.hpp"
 #include "plan/sm90_configs.hpp"
 #include "runtime/device_guard.hpp"
 #include "runtime/runtime.hpp"
-
-#include <fmt/format.h>
 
 #include <utility>
 
@@ -17,7 +16,7 @@ namespace sm90 {
 
 Status cuda_failure(const KernelConfig& config, const char* call, const char* error) {
   (void)cudaGetLastError();
-  return {Code::kCudaError, fmt::format("{}: {}: {}", config_name(config), call, error)};
+  return {Code::kCudaError, formatted("{}: {}: {}", config_name(config), call, error)};
 }
 
 namespace {
@@ -62,10 +61,10 @@ Status available() {
     const Result<DeviceSpec> spec = runtime::device_spec(device);
     if (!spec.ok()) return spec.status();
     if (spec.value().capability_major == 9 && spec.value().capability_minor == 0) return {};
-    found += fmt::format("{}{} ({}.{})", found.empty() ? "" : ", ", spec.value().name, spec.value().capability_major,
-                         spec.value().capability_minor);
+    found += formatted("{}{} ({}.{})", found.empty() ? "" : ", ", spec.value().name, spec.value().capability_major,
+                       spec.value().capability_minor);
   }
-  return {Code::kNotAvailable, fmt::format("no GPU of compute capability 9.0 (Hopper); found: {}", found)};
+  return {Code::kNotAvailable, formatted("no GPU of compute capability 9.0 (Hopper); found: {}", found)};
 }
 
 std::span<const std::string> kernels() {

@@ -24,10 +24,12 @@ struct WgmmaAtom;
         cute::SM90::GMMA::MMA_64x##width##x16_F32BF16BF16_SS<cute::SM90::GMMA::Major::K, cute::SM90::GMMA::Major::K>; \
   }
 TILEGLU_WGMMA_ATOM(128);
-TILEGLU_WGMMA_ATOM(160);
 TILEGLU_WGMMA_ATOM(192);
-TILEGLU_WGMMA_ATOM(224);
 TILEGLU_WGMMA_ATOM(256);
+#ifdef CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED
+TILEGLU_WGMMA_ATOM(160);
+TILEGLU_WGMMA_ATOM(224);
+#endif
 #undef TILEGLU_WGMMA_ATOM
 
 // Integers and not a KernelConfig: nvcc 13.0 cannot name a __global__ function whose template arguments hold a class

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/sm90/tensor_map.hpp"
 
+#include "core/format.hpp"
 #include "core/layout.hpp"
 
 #include <cuda_runtime_api.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -50,9 +50,8 @@ Status encode_16bit(const void* base, const std::array<std::int64_t, Rank>& size
                 swizzle_of(box[0]), CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result == CUDA_SUCCESS) return {};
   return {Code::kCudaError,
-          fmt::format("cuTensorMapEncodeTiled gave {} for sizes ({}), strides ({}) elements, box ({}) at {}",
-                      static_cast<int>(result), fmt::join(sizes, ", "), fmt::join(strides, ", "), fmt::join(box, ", "),
-                      base)};
+          formatted("cuTensorMapEncodeTiled gave {} for sizes ({}), strides ({}) elements, box ({}) at {}",
+                    static_cast<int>(result), joined(sizes), joined(strides), joined(box), base)};
 }
 
 HalfView half_view(const HalfRows& rows, const void* base, std::int64_t ld, const Problem& problem) {

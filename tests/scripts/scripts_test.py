@@ -104,6 +104,13 @@ class TestSummary(Folder):
         self.assertIn("not run in one (no GPU here): s", lines)
         self.assertIn("not run in gpu (needs a GPU): G.x", lines)
 
+    def test_instances_of_a_parameterised_test_are_one_word_but_count(self):
+        self.suite("one", self.PASSED)
+        self.write("steps.tsv", "".join(f"skipped\tgpu\t{name}\tno GPU\n" for name in ("All/G.x/a", "All/G.x/b", "G.y")))
+        code, lines = self.summary()
+        self.assertEqual((code, lines[-1]), (0, "1 passed, 0 failed, 3 skipped"))
+        self.assertIn("not run in gpu (no GPU): All/G.x/* (2) G.y", lines)
+
     def test_failed_and_not_built_count_as_failed(self):
         self.suite("one", self.PASSED, self.FAILED, self.NOT_BUILT)
         code, lines = self.summary()

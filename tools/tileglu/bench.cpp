@@ -179,7 +179,7 @@ void add_bench(CLI::App& app, Action& action) {
   add_number(command, "--min-time", options->min_time_s, seconds,
              "Seconds of each contender's samples together, at least");
   add_number(command, "--warmup", options->warmup_s, seconds, "Seconds of warm-up before the samples of a shape");
-  command.add_flag("--no-ceilings", options->no_ceilings, "Do not measure copy bandwidth and the square GEMM");
+  command.add_flag("--no-ceilings", options->no_ceilings, "Do not measure memory bandwidth and the square GEMM");
   const NumberRange peaks{.low = 1e-9, .high = 1e9};
   add_number(command, "--peak-tflops", options->peak_tflops, peaks, "Flag rates above this (default: the device's)");
   add_number(command, "--peak-gbps", options->peak_gbps, peaks, "Flag rates above this (default: the device's)");

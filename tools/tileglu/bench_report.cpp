@@ -51,6 +51,7 @@ Json row_json(const ShapeResult& result, const BenchRow& row, const BenchRun& ru
   if (run.ceilings) {
     json["share_of_gemm_ceiling"] = if_timed(row.tflops / run.ceilings->gemm_tflops);
     json["share_of_copy_ceiling"] = if_timed(row.gbps / run.ceilings->copy_gbps);
+    json["share_of_read_ceiling"] = if_timed(row.gbps / run.ceilings->read_gbps);
   }
   if (row.contender.name == kGemmOnly) {
     json["first_algorithm_us"] = if_timed(row.first_algorithm_us > 0 ? row.first_algorithm_us : row.time.median);
@@ -82,8 +83,9 @@ std::string method_text(const BenchSettings& settings) {
 
 std::string ceilings_text(const BenchRun& run) {
   if (!run.ceilings) return {};
-  return formatted("ceilings of this run: copy {:.0f} GB/s, bf16 8192^3 GEMM {:.1f} TFLOP/s\n", run.ceilings->copy_gbps,
-                   run.ceilings->gemm_tflops);
+  const Ceilings& c = *run.ceilings;
+  return formatted("ceilings of this run: copy {:.0f} GB/s, read {:.0f} GB/s, bf16 8192^3 GEMM {:.1f} TFLOP/s\n",
+                   c.copy_gbps, c.read_gbps, c.gemm_tflops);
 }
 
 std::string shape_text(const ShapeResult& result) {
@@ -153,9 +155,11 @@ Json bench_document(const BenchRun& run) {
   document["environment"] = std::move(environment);
   document["peak"] = {{"tflops", s.peak.tflops ? Json(*s.peak.tflops) : Json(nullptr)},
                       {"gbps", s.peak.gbps ? Json(*s.peak.gbps) : Json(nullptr)}};
-  document["ceilings"] = run.ceilings
-                             ? Json{{"copy_gbps", run.ceilings->copy_gbps}, {"gemm_tflops", run.ceilings->gemm_tflops}}
-                             : Json(nullptr);
+  document["ceilings"] = nullptr;
+  if (run.ceilings) {
+    const Ceilings& c = *run.ceilings;
+    document["ceilings"] = {{"copy_gbps", c.copy_gbps}, {"read_gbps", c.read_gbps}, {"gemm_tflops", c.gemm_tflops}};
+  }
   Json rows = Json::array();
   for (const ShapeResult& result : run.shapes) {
     for (const BenchRow& row : result.rows) rows.push_back(row_json(result, row, run));

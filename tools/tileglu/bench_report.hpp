@@ -3,7 +3,7 @@
 #pragma once
 
 #include "bench_shape.hpp"
-#include "gemm_only.hpp"
+#include "ceilings.hpp"
 #include "json_output.hpp"
 
 #include <optional>

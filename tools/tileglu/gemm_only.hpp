@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The activation-free cuBLASLt GEMM over 2n columns as a contender of the benchmark, and the ceilings measured beside
-// it. In builds without CUDA everything here answers kNotAvailable.
+// The activation-free cuBLASLt GEMM over 2n columns as a contender of the benchmark. In builds without CUDA everything
+// here answers kNotAvailable.
 #pragma once
 
 #include "core/problem.hpp"
@@ -26,12 +26,5 @@ class GemmOnlyCall {
   runtime::Buffer workspace_;
   std::int64_t product_ld_ = 0;
 };
-
-// What the device reaches in this run.
-struct Ceilings {
-  double copy_gbps = 0;    // cudaMemcpyAsync from device to device, bytes read plus bytes written
-  double gemm_tflops = 0;  // bf16 8192 x 8192 x 8192, the fastest algorithm that cuBLASLt's heuristic offers
-};
-Result<Ceilings> measure_ceilings(int device);
 
 }  // namespace tileglu::tool

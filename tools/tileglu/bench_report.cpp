@@ -59,6 +59,7 @@ Json row_json(const ShapeResult& result, const BenchRow& row, const BenchRun& ru
   json["cuda_graph"] = result.cuda_graph;
   json["buffer_sets"] = result.sets;
   json["calls_per_sample"] = row.calls_per_sample;
+  json["host_us"] = if_timed(row.host_us);
   json["samples_us"] = row.samples_us;
   return json;
 }

@@ -85,10 +85,14 @@ Result<double> square_gemm_tflops(int device) {
   if (!data.ok()) return data.status();
   const Result<GemmOnlyCall> gemm = GemmOnlyCall::make(problem);
   if (!gemm.ok()) return gemm.status();
+  Result<runtime::Buffer> product = runtime::Buffer::make(
+      Memory::kCuda, device, static_cast<std::size_t>(kSquare * gemm.value().product_ld()) * sizeof(std::uint16_t));
+  if (!product.ok()) return product.status();
   std::vector<Contestant> algorithms;
   for (int i = 0; i < gemm.value().algorithms(); ++i) {
     algorithms.emplace_back([&, i](const runtime::Stream& stream, int set) {
       Operands operands = data.value().operands(Layout::kGateUp, set);
+      operands.y = product.value().data();
       operands.stream = stream.handle();
       return gemm.value().run(operands, i);
     });

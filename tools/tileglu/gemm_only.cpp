@@ -21,13 +21,16 @@ Result<GemmOnlyCall> GemmOnlyCall::make(const Problem& problem) {
       runtime::Buffer::make(problem.memory, problem.device, gemm.value().workspace_bytes());
   if (!workspace.ok()) return workspace.status();
   call.workspace_ = workspace.value();
-  call.product_ld_ = cublas::padded_columns(problem.dtype, 2 * problem.n);
   call.implementation_ = std::make_shared<const Implementation>(Implementation{std::move(gemm.value())});
   return call;
 }
 
 int GemmOnlyCall::algorithms() const {
   return implementation_->gemm.algorithms();
+}
+
+std::int64_t GemmOnlyCall::product_ld() const {
+  return implementation_->gemm.product_ld();
 }
 
 Status GemmOnlyCall::run(const Operands& operands, int algorithm) const {
@@ -51,6 +54,9 @@ Result<GemmOnlyCall> GemmOnlyCall::make(const Problem&) {
   return no_cuda();
 }
 int GemmOnlyCall::algorithms() const {
+  return 0;
+}
+std::int64_t GemmOnlyCall::product_ld() const {
   return 0;
 }
 Status GemmOnlyCall::run(const Operands&, int) const {

@@ -15,16 +15,14 @@ class GemmOnlyCall {
  public:
   static Result<GemmOnlyCall> make(const Problem& problem);
   int algorithms() const;
+  // Writes the product [m,2n] to operands.y, rows of product_ld() elements.
   Status run(const Operands& operands, int algorithm) const;
-  // The product [m,2n] of the last run, on the GPU at the start of this buffer, rows of product_ld() elements.
-  const runtime::Buffer& product() const { return workspace_; }
-  std::int64_t product_ld() const { return product_ld_; }
+  std::int64_t product_ld() const;
 
  private:
   struct Implementation;
   std::shared_ptr<const Implementation> implementation_;
   runtime::Buffer workspace_;
-  std::int64_t product_ld_ = 0;
 };
 
 }  // namespace tileglu::tool

@@ -147,7 +147,7 @@ Result<GemmOnly> GemmOnly::make(const Problem& problem) {
   GemmOnly only;
   only.gemm_ = gemm.value();
   only.device_ = problem.device;
-  only.product_bytes_ = round_to_part(static_cast<std::size_t>(problem.m * columns) * size_of(problem.dtype));
+  only.product_ld_ = columns;
   for (int i = 0; i < only.algorithms(); ++i) {
     only.scratch_bytes_ = std::max(only.scratch_bytes_, only.gemm_.scratch_bytes(i));
   }
@@ -158,15 +158,14 @@ Status GemmOnly::run(const Operands& operands, int algorithm) const {
   if (algorithm < 0 || algorithm >= algorithms()) {
     return {Code::kInvalidArgument, formatted("algorithm={} is not one of {}", algorithm, algorithms())};
   }
-  if (operands.workspace == nullptr || operands.workspace_bytes < workspace_bytes()) {
+  if (operands.workspace_bytes < workspace_bytes()) {
     return {Code::kWorkspaceTooSmall,
             formatted("workspace_bytes={} is below {}", operands.workspace_bytes, workspace_bytes())};
   }
   const runtime::DeviceGuard guard(device_);
   TILEGLU_TRY(guard.status());
   const runtime::RelaxedCapture relaxed;  // cuBLASLt loads a kernel on its first use
-  char* workspace = static_cast<char*>(operands.workspace);
-  return gemm_.run(operands.a, operands.gate, workspace, workspace + product_bytes_,
+  return gemm_.run(operands.a, operands.gate, operands.y, operands.workspace,
                    static_cast<cudaStream_t>(operands.stream), algorithm);
 }
 

@@ -57,14 +57,17 @@ class GemmOnly {
   static Result<GemmOnly> make(const Problem& problem);
 
   int algorithms() const { return gemm_.algorithms(); }
-  std::size_t workspace_bytes() const { return product_bytes_ + scratch_bytes_; }
-  // Reads a and gate, writes [m,2n] to the workspace; y is not touched.
+  std::size_t workspace_bytes() const { return scratch_bytes_; }
+  // Rows of the product [m,2n], elements.
+  std::int64_t product_ld() const { return product_ld_; }
+  // Reads a and gate, writes the product to y.
   Status run(const Operands& operands, int algorithm) const;
 
  private:
   Gemm gemm_;
   int device_ = 0;
-  std::size_t product_bytes_ = 0, scratch_bytes_ = 0;
+  std::int64_t product_ld_ = 0;
+  std::size_t scratch_bytes_ = 0;
 };
 
 }  // namespace tileglu::cublas

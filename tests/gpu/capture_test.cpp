@@ -18,7 +18,8 @@ class Capture : public testing::TestWithParam<Kernel> {
  protected:
   Capture() : stream_(require(runtime::Stream::make(Memory::kCuda, 0))) {}
 
-  Problem problem(Inputs& inputs, std::int64_t m) const {
+  static Problem problem(Inputs& inputs, std::int64_t wanted) {
+    const std::int64_t m = rows_for(GetParam(), wanted);
     const std::vector<Layout> taken = layouts(inputs.problem(Layout::kSeparate, m), GetParam());
     if (taken.empty()) throw std::runtime_error(std::string("no layout is taken: ") + tileglu_last_error());
     return inputs.problem(taken.front(), m);
@@ -107,7 +108,7 @@ TEST_P(Capture, DISABLED_FirstUseInTheProcess) {
   ASSERT_NE(given, nullptr) << kLayoutVariable;
   const auto layout = static_cast<Layout>(std::atoi(given));
   Inputs inputs({.m = 5, .n = kColumns, .k = kDepth});
-  const Problem p = inputs.problem(layout, 5);
+  const Problem p = inputs.problem(layout, rows_for(GetParam(), 5));
   const Output output(p, std::size_t{64} << 20);
   const tileglu_args args = output.args(inputs.operands(layout), stream_);
   PlanPointer plan;
@@ -119,7 +120,7 @@ TEST_P(Capture, DISABLED_FirstUseInTheProcess) {
   require(graph.launch(stream_));
   require(stream_.synchronize());
   const std::vector<unsigned char> y = output.download();
-  EXPECT_EQ(judge(p, GetParam(), y.data(), inputs.yardstick({.m = 5})).complaint, "");
+  EXPECT_EQ(judge(p, GetParam(), y.data(), inputs.yardstick({.m = p.m})).complaint, "");
 }
 
 // One kernel of each family, and of cublas all.
@@ -136,10 +137,10 @@ TEST(CaptureInNewProcess, FirstUseOfEachFamily) {
   const auto inputs = Inputs::shared({.m = 5, .n = kColumns, .k = kDepth});
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   for (const Kernel& kernel : one_of_each_family()) {
-    const std::vector<Layout> taken = layouts(inputs->problem(Layout::kSeparate, 5), kernel);
+    const std::vector<Layout> taken = layouts(inputs->problem(Layout::kSeparate, rows_for(kernel, 5)), kernel);
     ASSERT_FALSE(taken.empty()) << kernel.name << ": " << tileglu_last_error();
     const std::string command = formatted(
-        "{}={} '{}' --gtest_also_run_disabled_tests --gtest_brief=1 --gtest_output= "
+        "env -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX {}={} '{}' --gtest_also_run_disabled_tests --gtest_brief=1 --gtest_output= "
         "'--gtest_filter=All/Capture.DISABLED_FirstUseInTheProcess/{}'",
         kLayoutVariable, static_cast<int>(taken.front()), self, test_name({kernel, 0}));
     EXPECT_EQ(std::system(command.c_str()), 0) << command;

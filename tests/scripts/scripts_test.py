@@ -30,18 +30,55 @@ class Folder(unittest.TestCase):
         return path
 
 
+class MergeVerified(Folder):
+    PART = {
+        "schema_version": 1, "gpu": "G", "driver": "D", "sources_hash": "h", "build_info": "b", "date": "d",
+        "kernels": ["a", "b"], "tests_enabled": 4, "tests_passed": 2, "tests_failed": 0, "failed": [], "verified": True,
+    }  # fmt: skip
+    ONE = {"cases": 3, "worst_relative_frobenius": 0.1, "worst_ratio_to_eager": 0.5}
+    TWO = {"cases": 1, "worst_relative_frobenius": 0.3, "worst_ratio_to_eager": 0.4}
+
+    def merge(self, *changes):
+        configs = ({"a": self.ONE}, {"a": self.TWO, "b": self.ONE})
+        parts = [
+            str(self.write(f"{i}.json", json.dumps(self.PART | {"configs": configs[i]} | change)))
+            for i, change in enumerate(changes)
+        ]
+        code = python("merge_verified.py", str(self.folder / "merged.json"), *parts).returncode
+        return code, json.loads((self.folder / "merged.json").read_text())
+
+    def test_sums_and_worst(self):
+        code, merged = self.merge({}, {})
+        self.assertEqual((code, merged["verified"], merged["tests_passed"]), (0, True, 4))
+        worst = {"cases": 4, "worst_relative_frobenius": 0.3, "worst_ratio_to_eager": 0.5}
+        self.assertEqual(merged["configs"]["a"], worst)
+
+    def test_what_is_missing_is_not_verified(self):
+        for change, reason in (
+            ({"tests_passed": 1}, "tests were left out"),
+            ({"tests_passed": 1, "tests_failed": 1, "failed": ["x"], "verified": False, "reason": "tests failed"}, "tests failed"),
+            ({"configs": {"a": self.ONE}}, "b was not checked"),
+            ({"sources_hash": "other"}, "sources_hash differs between parts"),
+        ):
+            code, merged = self.merge({}, change)
+            self.assertEqual((code, merged["verified"], merged["reason"]), (1, False, reason))
+
+
 class BenchTable(Folder):
-    MARKED = "before\n<!-- table from benchmarks/h200/prefill.json -->old<!-- end of table -->\nafter\n"
+    MARKED = (
+        "before\n<!-- table from benchmarks/h200/prefill.json -->old<!-- end of table -->\nbetween\n"
+        "<!-- table from benchmarks/h200/decode.json -->old<!-- end of table -->\nafter\n"
+    )
 
     def setUp(self):
         super().setUp()
         self.readme = self.write("README.md", self.MARKED)
         self.write("docs/performance.md", self.MARKED)
 
-    def measured(self, *rows):
+    def measured(self, *rows, name="prefill"):
         shape = {"model": "m1", "m": 512, "n": 64, "k": 32, "tflops": 500.0, "status": "ok"}
         document = {"device": "GPU", "commit": "abc", "rows": [shape | row for row in rows]}
-        self.write("benchmarks/h200/prefill.json", json.dumps(document))
+        self.write(f"benchmarks/h200/{name}.json", json.dumps(document))
 
     def run_script(self, *arguments):
         return python("bench_table.py", "--root", str(self.folder), *arguments)
@@ -56,9 +93,19 @@ class BenchTable(Folder):
         )
         self.assertEqual(self.run_script().returncode, 0)
         text = self.readme.read_text()
-        self.assertIn("| m1 | 512 | 64 | 32 | – | 10.0 | 15.0 | – | 9.0 | – | – | – | 1.50x | – | 0.90x |", text)
+        self.assertIn("| m1 | 512 | 64 | 32 | – | 10.0 | – | 15.0 | – | 9.0 | – | – | – | `b` |", text)
         self.assertTrue(text.startswith("before\n") and text.endswith("\nafter\n"))
         self.assertEqual(self.run_script("--check").returncode, 0)
+
+    def test_decode_has_ratios_and_shares(self):
+        self.measured(
+            {"contender": "tileglu", "config": "a", "median_us": 10.0, "share_of_read_ceiling": 0.8},
+            {"contender": "cublas_merged", "config": "", "median_us": 15.0},
+            name="decode",
+        )
+        self.assertEqual(self.run_script().returncode, 0)
+        row = "| m1 | 512 | 64 | 32 | 10.0 | – | 15.0 | – | – | 80% | – | 1.50x | – | – | – | – | – |"
+        self.assertIn(row, self.readme.read_text())
 
     def test_check_notices_other_numbers_and_writes_nothing(self):
         self.measured({"contender": "interleave", "median_us": 10.0})

@@ -16,6 +16,7 @@ paths=(
   src/pack/*.cu
   src/plan/kernel_config.*
   src/plan/sm90_configs.*
+  src/plan/work_split.hpp
   src/runtime/cuda.cpp
   src/runtime/device_guard.hpp
 )

@@ -108,14 +108,26 @@ typedef struct tileglu_problem {
 #define TILEGLU_PROBLEM_INIT \
   { sizeof(tileglu_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
+/* Bits of tileglu_options.flags. */
+typedef enum tileglu_flag {
+  /* The kernel may read the weights before the kernel ahead of it in the stream has ended (programmatic dependent launch
+   * on Hopper; ignored elsewhere). For weights that no kernel in flight writes, as in inference. */
+  TILEGLU_PREFETCH_WEIGHTS = 1,
+  /* The bits of a row of Y do not depend on m, on the other rows, or on the kernel that is chosen. Only backend sm90 can;
+   * the others refuse. Costs the split of tiles along k and shared reciprocals (docs/performance.md). */
+  TILEGLU_BATCH_INVARIANT = 2
+} tileglu_flag;
+
 typedef struct tileglu_options {
   uint32_t struct_size;
   int32_t backend;    /* tileglu_backend; AUTO takes the first of sm90, cublas, cpu that can do the problem */
   const char* kernel; /* NULL or "": the planner's choice; else a kernel family ("interleave") or one configuration, as
                          tileglu_kernel_name() lists them */
+  uint32_t flags;     /* tileglu_flag, or-ed */
+  uint32_t reserved;  /* 0 */
 } tileglu_options;
 #define TILEGLU_OPTIONS_INIT \
-  { sizeof(tileglu_options), 0, NULL }
+  { sizeof(tileglu_options), 0, NULL, 0, 0 }
 
 typedef struct tileglu_args {
   uint32_t struct_size;

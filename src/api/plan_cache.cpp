@@ -16,15 +16,17 @@ std::uint64_t mix(std::uint64_t state, std::uint64_t value) {
   return state ^ (state >> 31);
 }
 
-std::size_t hash_of(const Problem& p, BackendId backend, std::string_view kernel) {
+template <class Options>
+std::size_t hash_of(const Problem& p, const Options& options) {
   const auto small = [](auto value) { return static_cast<std::uint64_t>(value) & 0xFFU; };
   std::uint64_t state = small(p.dtype) | small(p.dtype_y) << 8 | small(p.activation) << 16 | small(p.layout) << 24 |
-                        small(p.memory) << 32 | small(backend) << 40;
+                        small(p.memory) << 32 | small(options.backend) << 40 |
+                        small(options.prefetch_weights) << 48 | small(options.batch_invariant) << 56;
   state = mix(state, static_cast<std::uint64_t>(p.device) << 32 | static_cast<std::uint32_t>(p.alignment));
   for (const std::int64_t value : {p.m, p.n, p.k, p.lda, p.ld_gate, p.ld_up, p.ldy}) {
     state = mix(state, static_cast<std::uint64_t>(value));
   }
-  return mix(state, std::hash<std::string_view>()(kernel));
+  return mix(state, std::hash<std::string_view>()(options.kernel));
 }
 
 std::string describe(const PlanWithReasons& planned) {
@@ -48,10 +50,10 @@ Result<PlannedProblem> plan_problem(const Problem& problem, const PlanOptions& o
 }
 
 std::size_t PlanCache::Hash::operator()(const Key& key) const {
-  return hash_of(key.problem, key.options.backend, key.options.kernel);
+  return hash_of(key.problem, key.options);
 }
 std::size_t PlanCache::Hash::operator()(const KeyView& key) const {
-  return hash_of(key.problem, key.options.backend, key.options.kernel);
+  return hash_of(key.problem, key.options);
 }
 
 Result<std::shared_ptr<const PlannedProblem>> PlanCache::get(const Problem& problem, const OptionsView& options) {
@@ -60,7 +62,7 @@ Result<std::shared_ptr<const PlannedProblem>> PlanCache::get(const Problem& prob
     if (const auto found = plans_.find(KeyView{problem, options}); found != plans_.end()) return found->second;
   }
   // Planned outside the lock; should two threads plan the same, the first to arrive is kept.
-  Key key{problem, {.backend = options.backend, .kernel = std::string(options.kernel)}};
+  Key key{problem, options.copy()};
   Result<PlannedProblem> planned = plan_problem(problem, key.options);
   if (!planned.ok()) return planned.status();
   auto entry = std::make_shared<const PlannedProblem>(std::move(planned.value()));

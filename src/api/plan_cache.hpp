@@ -45,7 +45,10 @@ class PlanCache {
     using is_transparent = void;
     bool operator()(const Key& x, const Key& y) const { return x.problem == y.problem && x.options == y.options; }
     bool operator()(const KeyView& x, const Key& y) const {
-      return x.problem == y.problem && x.options.backend == y.options.backend && x.options.kernel == y.options.kernel;
+      const OptionsView& options = x.options;
+      return x.problem == y.problem && options.backend == y.options.backend && options.kernel == y.options.kernel &&
+             options.prefetch_weights == y.options.prefetch_weights &&
+             options.batch_invariant == y.options.batch_invariant;
     }
     bool operator()(const Key& x, const KeyView& y) const { return (*this)(y, x); }
   };

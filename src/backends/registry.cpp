@@ -76,6 +76,9 @@ bool fits(const Backend& backend, Memory memory) {
 
 Result<std::unique_ptr<Plan>> ask(const Backend& backend, const Problem& problem, const PlanOptions& options) {
   TILEGLU_TRY(backend.available());
+  if (options.batch_invariant && backend.id != BackendId::kSm90) {
+    return Status(Code::kNotSupported, "flag TILEGLU_BATCH_INVARIANT: its libraries choose their kernels by m");
+  }
   return backend.plan(problem, options);
 }
 

@@ -103,9 +103,10 @@ struct Silu : RatioActivation<Silu> {
 
 // 0.5 g (1 + tanh(z)) = g sigmoid(2 z)
 struct GeluTanh : RatioActivation<GeluTanh> {
+  static constexpr double kLinear = 1.5957691216057308, kCubic = 0.07135481627260025;  // 2 z = g (linear + cubic g^2)
   template <class T>
   TILEGLU_HOST_DEVICE Ratio<T> ratio(T g) const {
-    return times_sigmoid(g, g * (T(1.5957691216057308) + T(0.07135481627260025) * g * g));
+    return times_sigmoid(g, g * (T(kLinear) + T(kCubic) * g * g));
   }
 };
 
@@ -172,7 +173,7 @@ struct Identity {
 
 // Calls visitor(functor) for the activation; the one run-time to compile-time switch.
 template <class Visitor>
-decltype(auto) visit_activation(Activation activation, Visitor&& visitor) {
+TILEGLU_HOST_DEVICE decltype(auto) visit_activation(Activation activation, Visitor&& visitor) {
   switch (activation) {
     case Activation::kSilu: return std::forward<Visitor>(visitor)(Silu{});
     case Activation::kGeluTanh: return std::forward<Visitor>(visitor)(GeluTanh{});

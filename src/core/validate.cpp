@@ -127,7 +127,14 @@ Result<OptionsView> view_options(const tileglu_options* options) {
   const Result<tileglu_options> read = read_struct(options, "options", kOptionsV1);
   if (!read.ok()) return read.status();
   TILEGLU_TRY(checks::in_range("options.backend", read.value().backend, BackendId::kAuto, BackendId::kCpu));
-  OptionsView view{.backend = static_cast<BackendId>(read.value().backend), .kernel = {}};
+  constexpr std::uint32_t kFlags = TILEGLU_PREFETCH_WEIGHTS | TILEGLU_BATCH_INVARIANT;
+  const std::uint32_t flags = read.value().flags;
+  if ((flags & ~kFlags) != 0) return invalid("options.flags={:#x} has bits outside {:#x}", flags, kFlags);
+  if (read.value().reserved != 0) return invalid("options.reserved={} must be 0", read.value().reserved);
+  OptionsView view{.backend = static_cast<BackendId>(read.value().backend),
+                   .kernel = {},
+                   .prefetch_weights = (flags & TILEGLU_PREFETCH_WEIGHTS) != 0,
+                   .batch_invariant = (flags & TILEGLU_BATCH_INVARIANT) != 0};
   const char* kernel = read.value().kernel;
   if (kernel == nullptr) return view;
   std::size_t length = 0;
@@ -147,7 +154,7 @@ Result<OptionsView> view_options(const tileglu_options* options) {
 Result<PlanOptions> validate_options(const tileglu_options* options) {
   const Result<OptionsView> view = view_options(options);
   if (!view.ok()) return view.status();
-  return PlanOptions{.backend = view.value().backend, .kernel = std::string(view.value().kernel)};
+  return view.value().copy();
 }
 
 Result<Operands> validate_args(const tileglu_args* args, const Problem& problem, std::size_t workspace_bytes) {

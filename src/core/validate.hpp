@@ -18,6 +18,14 @@ Result<Problem> validate_problem(const tileglu_problem* problem);
 struct OptionsView {
   BackendId backend = BackendId::kAuto;
   std::string_view kernel;
+  bool prefetch_weights = false, batch_invariant = false;
+
+  PlanOptions copy() const {
+    return {.backend = backend,
+            .kernel = std::string(kernel),
+            .prefetch_weights = prefetch_weights,
+            .batch_invariant = batch_invariant};
+  }
 };
 Result<OptionsView> view_options(const tileglu_options* options);      // nullptr: defaults
 Result<PlanOptions> validate_options(const tileglu_options* options);  // the same, with a copy

@@ -8,16 +8,26 @@ namespace tileglu {
 const char* family_name(KernelFamily family) {
   switch (family) {
     case KernelFamily::kInterleave: return "interleave";
+    case KernelFamily::kSyncPingpong: return "sync_pingpong";
     case KernelFamily::kPaired: return "paired";
+    case KernelFamily::kDecode:
+    case KernelFamily::kVector: return "decode";
   }
   return "?";
 }
 
 std::string config_name(const KernelConfig& config) {
-  const std::string name = formatted("{}_{}x{}_{}_c{}x{}", family_name(config.family), config.tile_m, config.tile_n2,
-                                     config.schedule == Schedule::kPingpong ? "pingpong" : "cooperative",
-                                     config.cluster_m, config.cluster_n);
-  return config.granularity == 0 ? name : formatted("{}_g{}", name, config.granularity);
+  const char* family = family_name(config.family);
+  if (config.family == KernelFamily::kVector) {
+    return formatted("{}_{}x{}x{}_vector", family, config.tile_m, config.tile_n2, config.tile_k);
+  }
+  std::string name = formatted("{}_{}x{}_{}_c{}x{}", family, config.tile_m, config.tile_n2,
+                               config.schedule == Schedule::kPingpong ? "pingpong" : "cooperative", config.cluster_m,
+                               config.cluster_n);
+  if (config.ctas > 1) name += formatted("_x{}", config.ctas);
+  if (config.shared) name += "_sk";
+  if (config.granularity != 0) name += formatted("_g{}", config.granularity);
+  return name;
 }
 
 }  // namespace tileglu

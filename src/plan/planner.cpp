@@ -32,10 +32,14 @@ Status device_fits(const DeviceSpec& device) {
 }
 
 Status types_fit(const KernelConfig& config, const Problem& p) {
+  if (config.family != KernelFamily::kInterleave) {
+    if (size_of(p.dtype) != 2) return declined("dtype={} is not bf16 or fp16", name_of(p.dtype));
+    if (size_of(p.dtype_y) != 2) return declined("dtype_y={} is not bf16 or fp16", name_of(p.dtype_y));
+    return {};  // any activation and layout
+  }
   if (p.dtype != Dtype::kBf16) return declined("dtype={} is not bf16", name_of(p.dtype));
   if (p.dtype_y != Dtype::kBf16) return declined("dtype_y={} is not bf16", name_of(p.dtype_y));
   if (p.activation != Activation::kSilu) return declined("activation={} is not silu", name_of(p.activation));
-  if (config.family != KernelFamily::kInterleave) return {};  // the others take every layout
   const Layout needed = config.granularity == 1 ? Layout::kInterleaved1 : Layout::kInterleaved8;
   if (p.layout != needed) return declined("layout={} is not {}", name_of(p.layout), name_of(needed));
   return {};
@@ -51,6 +55,9 @@ Status sizes_fit(const KernelConfig& config, const Problem& p) {
     if (size.value > size.limit) return declined("{}={} is above {} (32-bit sizes)", size.name, size.value, size.limit);
   }
   const std::int64_t tiles_m = p.m / config.tile_m + 1, tiles_n = 2 * p.n / config.tile_n2 + 1;
+  if (config.family == KernelFamily::kVector && p.m > config.tile_m) {
+    return declined("m={} is above {} tokens", p.m, config.tile_m);
+  }
   if (tiles_m > kMaxInt32 / tiles_n) return declined("m={} and n={} make more than 2^31 tiles", p.m, p.n);
   if (p.n % 8 != 0) return declined("n={} is not a multiple of 8 (16-byte TMA rule)", p.n);
   if (p.k % 8 != 0) return declined("k={} is not a multiple of 8 (16-byte TMA rule)", p.k);
@@ -62,7 +69,7 @@ Status addresses_fit(const KernelConfig& config, const Problem& p) {
     const char* name;
     std::int64_t value, limit;
   };
-  const std::int64_t weights = config.family == KernelFamily::kPaired ? kMaxPairedStride : kMaxStride;
+  const std::int64_t weights = config.family == KernelFamily::kInterleave ? kMaxStride : kMaxPairedStride;
   for (const Stride& stride : {Stride{"lda", p.lda, kMaxStride}, Stride{"ld_gate", p.ld_gate, weights},
                                Stride{"ld_up", p.ld_up, weights}, Stride{"ldy", p.ldy, kMaxStride}}) {
     if (stride.value % 8 != 0) {
@@ -117,12 +124,21 @@ Status legal(const KernelConfig& config, const Problem& problem, const DeviceSpe
   return addresses_fit(config, problem);
 }
 
-std::vector<Candidate> candidates(const Problem& problem, const DeviceSpec& device, std::string_view kernel) {
+Status batch_invariant(const KernelConfig& config) {
+  if (config.family == KernelFamily::kInterleave) return declined("batch_invariant: outputs of rows share reciprocals");
+  if (config.family == KernelFamily::kVector) return declined("batch_invariant: sums in another order");
+  if (config.shared) return declined("batch_invariant: cuts tiles along k");
+  return {};
+}
+
+std::vector<Candidate> candidates(const Problem& problem, const DeviceSpec& device, std::string_view kernel,
+                                  bool invariant) {
   std::vector<Candidate> list;
   for (std::size_t row = 0; row < kSm90Configs.size(); ++row) {
     const KernelConfig& config = kSm90Configs[row];
     if (!is_named(config, kernel)) continue;
     Candidate candidate{.row = static_cast<int>(row), .legal = legal(config, problem, device), .predicted_us = 0};
+    if (invariant && candidate.legal.ok()) candidate.legal = batch_invariant(config);
     if (candidate.legal.ok()) candidate.predicted_us = predict_us(config, problem, device);
     list.push_back(std::move(candidate));
   }
@@ -133,8 +149,8 @@ std::vector<Candidate> candidates(const Problem& problem, const DeviceSpec& devi
   return list;
 }
 
-Result<Candidate> choose(const Problem& problem, const DeviceSpec& device, std::string_view kernel) {
-  std::vector<Candidate> list = candidates(problem, device, kernel);
+Result<Candidate> choose(const Problem& problem, const DeviceSpec& device, std::string_view kernel, bool invariant) {
+  std::vector<Candidate> list = candidates(problem, device, kernel, invariant);
   if (list.empty()) return unknown(kernel);
   if (!list.front().legal.ok()) return none_legal(list);
   return std::move(list.front());

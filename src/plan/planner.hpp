@@ -21,11 +21,15 @@ struct Candidate {
 
 // Whether the kernel can run the problem on the device.
 Status legal(const KernelConfig& config, const Problem& problem, const DeviceSpec& device);
+// Whether all rows of y are computed alike, whatever the kernel, m and the other rows (TILEGLU_BATCH_INVARIANT).
+Status batch_invariant(const KernelConfig& config);
 // Model of the time, in microseconds; for choosing, not for reporting.
 double predict_us(const KernelConfig& config, const Problem& problem, const DeviceSpec& device);
 // All rows whose family or full name is `kernel` (all rows if empty), best legal first.
-std::vector<Candidate> candidates(const Problem& problem, const DeviceSpec& device, std::string_view kernel = {});
+std::vector<Candidate> candidates(const Problem& problem, const DeviceSpec& device, std::string_view kernel = {},
+                                  bool invariant = false);
 // The best legal row; else kInvalidArgument for an unknown name, or kNotSupported with the reason of each row.
-Result<Candidate> choose(const Problem& problem, const DeviceSpec& device, std::string_view kernel = {});
+Result<Candidate> choose(const Problem& problem, const DeviceSpec& device, std::string_view kernel = {},
+                         bool invariant = false);
 
 }  // namespace tileglu

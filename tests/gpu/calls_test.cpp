@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cstdio>
 #include <thread>
 
 namespace tileglu::gpu {
@@ -19,9 +21,10 @@ class Calls : public testing::TestWithParam<Kernel> {
  protected:
   // The first layout that the kernel takes.
   Problem problem(Inputs& inputs) const {
-    const std::vector<Layout> taken = layouts(inputs.problem(Layout::kSeparate, kRows), GetParam());
+    const std::int64_t m = rows_for(GetParam(), kRows);
+    const std::vector<Layout> taken = layouts(inputs.problem(Layout::kSeparate, m), GetParam());
     if (taken.empty()) throw std::runtime_error(std::string("no layout is taken: ") + tileglu_last_error());
-    return inputs.problem(taken.front(), kRows);
+    return inputs.problem(taken.front(), m);
   }
   std::shared_ptr<Inputs> inputs(int device = 0) const {
     return Inputs::shared({.m = kRows, .n = kColumns, .k = kDepth, .device = device});
@@ -132,6 +135,31 @@ TEST_P(Calls, RefusalsLeaveOutputAndContextAlone) {
   ASSERT_EQ(tileglu_plan_run(plan.get(), &good), TILEGLU_OK) << tileglu_last_error();
   require(stream.synchronize());
   EXPECT_TRUE(output.download() == run(p, GetParam(), data->operands(p.layout)));
+}
+
+// The promise of the planned call in C: validation, addresses into the plan's descriptors, one launch.
+TEST(HostPath, APlannedCallTakesLessThanFiveMicroseconds) {
+  constexpr int kBatch = 32, kBatches = 200;  // a batch does not fill the queue
+  const auto data = Inputs::shared({.m = 16, .n = 256, .k = 256});
+  for (const char* kernel : {"paired", "decode"}) {
+    const Kernel fused{BackendId::kSm90, kernel};
+    const Problem p = data->problem(Layout::kSeparate, 16);
+    const PlanPointer plan = make_plan(p, fused);
+    ASSERT_NE(plan, nullptr) << tileglu_last_error();
+    const runtime::Stream stream = require(runtime::Stream::make(Memory::kCuda, 0));
+    const Output output(p, tileglu_plan_workspace(plan.get()));
+    const tileglu_args args = output.args(data->operands(p.layout), stream);
+    double best_us = 1e9;  // the least of many batches: other programs may be using this machine
+    for (int batch = 0; batch < kBatches; ++batch) {
+      const auto begin = std::chrono::steady_clock::now();
+      for (int i = 0; i < kBatch; ++i) ASSERT_EQ(tileglu_plan_run(plan.get(), &args), TILEGLU_OK);
+      const std::chrono::duration<double, std::micro> elapsed = std::chrono::steady_clock::now() - begin;
+      best_us = std::min(best_us, elapsed.count() / kBatch);
+      require(stream.synchronize());
+    }
+    std::printf("%s: %.2f us a planned call\n", tileglu_plan_kernel(plan.get()), best_us);
+    EXPECT_LT(best_us, 5.0) << kernel;
+  }
 }
 
 // A launch that CUDA itself refuses is reported once, and not to whoever calls next (field case C01).

@@ -11,7 +11,13 @@
 namespace tileglu::gpu {
 namespace {
 
-class Kernels : public testing::TestWithParam<Kernel> {};
+class Kernels : public testing::TestWithParam<Kernel> {
+ protected:
+  static std::int64_t rows(std::int64_t m) { return rows_for(GetParam(), m); }
+  static Problem square() {
+    return {.memory = Memory::kCuda, .m = rows(64), .n = 64, .k = 64, .lda = 64, .ld_gate = 64, .ldy = 64};
+  }
+};
 INSTANTIATE_TEST_SUITE_P(All, Kernels, testing::ValuesIn(all_kernels()), test_name);
 
 // m, n and k around the edges of tiles and of the 16-byte rule. The lengths of the lists share no divisor: walked side
@@ -19,11 +25,10 @@ INSTANTIATE_TEST_SUITE_P(All, Kernels, testing::ValuesIn(all_kernels()), test_na
 constexpr std::array<std::int64_t, 13> kM{1, 2, 7, 63, 64, 65, 127, 128, 129, 255, 256, 257, 300};
 constexpr std::array<std::int64_t, 11> kN{8, 16, 40, 72, 96, 120, 128, 136, 608, 712, 1376};
 constexpr std::array<std::int64_t, 8> kK{8, 16, 56, 64, 72, 128, 136, 1024};
-const Problem kSquare{.memory = Memory::kCuda, .m = 64, .n = 64, .k = 64, .lda = 64, .ld_gate = 64, .ldy = 64};
 constexpr std::size_t kRaggedCases = 6 * kM.size();
 
 TEST_P(Kernels, RaggedShapesStridesAndTypes) {
-  std::vector<Problem> taken = variants(kSquare, GetParam());
+  std::vector<Problem> taken = variants(square(), GetParam());
   std::erase_if(taken, [](const Problem& problem) { return problem.dtype_y != problem.dtype; });
   ASSERT_FALSE(taken.empty()) << "the kernel takes no problem at all: " << tileglu_last_error();
   for (std::size_t i = 0; i < kRaggedCases; ++i) {
@@ -32,7 +37,7 @@ TEST_P(Kernels, RaggedShapesStridesAndTypes) {
     const test::OpCase op{.dtype = variant.dtype,
                           .activation = variant.activation,
                           .layout = variant.layout,
-                          .m = kM[i % kM.size()],
+                          .m = rows(kM[i % kM.size()]),
                           .n = kN[i % kN.size()],
                           .k = kK[i % kK.size()],
                           .pad = {.a = pad, .gate = 8 * (pad % 5), .up = pad, .y = 72 - pad},
@@ -54,9 +59,9 @@ TEST_P(Kernels, RaggedShapesStridesAndTypes) {
 
 // Whatever the kernel takes: every activation, layout and pair of types, at one shape.
 TEST_P(Kernels, EveryVariant) {
-  for (const Problem& variant : variants(kSquare, GetParam())) {
+  for (const Problem& variant : variants(square(), GetParam())) {
     const auto inputs = Inputs::shared({.dtype = variant.dtype, .m = 130, .n = 200, .k = 136});
-    Problem problem = inputs->problem(variant.layout, 130);
+    Problem problem = inputs->problem(variant.layout, rows(130));
     problem.activation = variant.activation;
     problem.dtype_y = variant.dtype_y;
     check(problem, GetParam(), *inputs);
@@ -70,8 +75,8 @@ TEST_P(Kernels, EveryStripe) {
     for (const double scale : {0.02, 1.0}) {
       for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{1024, 512, 1024}, {300, 712, 640}}) {
         const auto inputs = Inputs::shared({.dtype = dtype, .m = m, .n = n, .k = k, .scale = scale});
-        for (const Layout layout : layouts(inputs->problem(Layout::kSeparate, m), GetParam())) {
-          check(inputs->problem(layout, m), GetParam(), *inputs,
+        for (const Layout layout : layouts(inputs->problem(Layout::kSeparate, rows(m)), GetParam())) {
+          check(inputs->problem(layout, rows(m)), GetParam(), *inputs,
                 {.against_eager = GetParam().backend == BackendId::kSm90});
         }
       }
@@ -91,7 +96,7 @@ TEST_P(Kernels, ModelShapes) {
   const bool fused = GetParam().backend == BackendId::kSm90;
   for (const Model& model : kQwen25) {
     const auto inputs = Inputs::shared({.m = 2048, .n = model.n, .k = model.k});
-    for (const std::int64_t m : {128, 512, 2048}) {
+    for (const std::int64_t m : {rows(128), rows(512), rows(2048)}) {
       std::vector<Layout> taken = layouts(inputs->problem(Layout::kSeparate, m), GetParam());
       if (m == 2048 || !fused) taken.resize(std::min<std::size_t>(taken.size(), 1));  // they differ in addresses only
       EXPECT_FALSE(taken.empty()) << tileglu_last_error();
@@ -106,29 +111,30 @@ TEST_P(Kernels, ModelShapes) {
 // Field case C09: a NaN or an infinity reaches its own row, all of it (an infinite gate times an infinite up), and no
 // other.
 TEST_P(Kernels, NotFiniteRowsStayApart) {
-  constexpr std::int64_t kRows = 40, kColumns = 64, kDepth = 64;
-  Inputs inputs({.m = kRows, .n = kColumns, .k = kDepth});
-  for (const Layout layout : layouts(inputs.problem(Layout::kSeparate, kRows), GetParam())) {
-    const Problem problem = inputs.problem(layout, kRows);
+  constexpr std::int64_t kColumns = 64, kDepth = 64;
+  const std::int64_t m = rows(40), nan = m * 3 / 40, inf = m * 17 / 40, minus_inf = m * 18 / 40;
+  Inputs inputs({.m = m, .n = kColumns, .k = kDepth});
+  for (const Layout layout : layouts(inputs.problem(Layout::kSeparate, m), GetParam())) {
+    const Problem problem = inputs.problem(layout, m);
     Operands operands = inputs.operands(layout);
-    std::vector<std::uint16_t> a(kRows * kDepth);  // bf16, +-1 to +-1.5
+    std::vector<std::uint16_t> a(static_cast<std::size_t>(m * kDepth));  // bf16, +-1 to +-1.5
     for (std::size_t i = 0; i < a.size(); ++i)
       a[i] = static_cast<std::uint16_t>((i % 3 == 0 ? 0xBF80 : 0x3F80) + i % 64);
-    a[3 * kDepth + 5] = 0x7FC0;   // NaN
-    a[17 * kDepth + 0] = 0x7F80;  // inf
-    a[18 * kDepth + 9] = 0xFF80;  // -inf
+    a[static_cast<std::size_t>(nan * kDepth + 5)] = 0x7FC0;
+    a[static_cast<std::size_t>(inf * kDepth + 0)] = 0x7F80;
+    a[static_cast<std::size_t>(minus_inf * kDepth + 9)] = 0xFF80;
     const auto buffer = require(runtime::Buffer::make(Memory::kCuda, 0, a.size() * 2));
     require(buffer.upload(a.data(), a.size() * 2));
     operands.a = buffer.data();
     const std::vector<unsigned char> y = run(problem, GetParam(), operands);
-    for (std::int64_t row = 0; row < kRows; ++row) {
+    for (std::int64_t row = 0; row < m; ++row) {
       int not_finite = 0;
       for (std::int64_t column = 0; column < kColumns; ++column) {
         std::uint16_t bits = 0;
         std::memcpy(&bits, &y[static_cast<std::size_t>(2 * (row * kColumns + column))], 2);
         not_finite += (bits & 0x7F80) == 0x7F80 ? 1 : 0;
       }
-      EXPECT_EQ(not_finite, row == 3 || row == 17 || row == 18 ? kColumns : 0) << "row " << row;
+      EXPECT_EQ(not_finite, row == nan || row == inf || row == minus_inf ? kColumns : 0) << "row " << row;
     }
   }
 }

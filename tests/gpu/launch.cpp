@@ -30,6 +30,7 @@ tileglu_options to_options(const Kernel& kernel) {
   tileglu_options options = TILEGLU_OPTIONS_INIT;
   options.backend = static_cast<int>(kernel.backend);
   options.kernel = kernel.name.c_str();
+  options.flags = kernel.flags;
   return options;
 }
 
@@ -91,6 +92,22 @@ std::vector<Kernel> cublas_kernels() {
 std::vector<Kernel> all_kernels() {
   std::vector<Kernel> kernels = sm90_kernels();
   std::ranges::copy(cublas_kernels(), std::back_inserter(kernels));
+  return kernels;
+}
+
+std::int64_t rows_for(const Kernel& kernel, std::int64_t m) {
+  for (const KernelConfig& config : kSm90Configs) {
+    if (config.family == KernelFamily::kVector && config_name(config) == kernel.name) {
+      return std::min<std::int64_t>(m, config.tile_m);
+    }
+  }
+  return m;
+}
+
+std::vector<Kernel> tall_kernels() {
+  constexpr std::int64_t kTall = 1 << 20;
+  std::vector<Kernel> kernels = all_kernels();
+  std::erase_if(kernels, [](const Kernel& kernel) { return rows_for(kernel, kTall) < kTall; });
   return kernels;
 }
 

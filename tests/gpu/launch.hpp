@@ -16,7 +16,8 @@ namespace tileglu::gpu {
 // One configuration that a plan can pick.
 struct Kernel {
   BackendId backend = BackendId::kAuto;
-  std::string name;  // empty: whatever the planner picks
+  std::string name;         // empty: whatever the planner picks
+  std::uint32_t flags = 0;  // tileglu_flag
 
   PlanOptions options() const { return {.backend = backend, .kernel = name}; }
 };
@@ -25,6 +26,9 @@ void PrintTo(const Kernel& kernel, std::ostream* out);
 std::vector<Kernel> sm90_kernels();  // all rows of kSm90Configs
 std::vector<Kernel> cublas_kernels();
 std::vector<Kernel> all_kernels();
+std::vector<Kernel> tall_kernels();  // those that take any number of rows
+// m, or as many rows as the kernel takes.
+std::int64_t rows_for(const Kernel& kernel, std::int64_t m);
 std::string test_name(const testing::TestParamInfo<Kernel>& info);  // "sm90_interleave_..."
 
 tileglu_problem to_c(const Problem& problem);

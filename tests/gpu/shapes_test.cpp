@@ -17,11 +17,14 @@ const Kernel kAny{BackendId::kAuto, ""};
 
 class Shapes : public testing::TestWithParam<Kernel> {};
 INSTANTIATE_TEST_SUITE_P(All, Shapes, testing::ValuesIn(all_kernels()), test_name);
+class ManyRows : public testing::TestWithParam<Kernel> {};
+INSTANTIATE_TEST_SUITE_P(All, ManyRows, testing::ValuesIn(tall_kernels()), test_name);
 
 // C01: no tokens, no pointer to them; then at once a normal call.
 TEST_P(Shapes, ZeroTokensThenSeven) {
   const auto inputs = Inputs::shared({.m = 7, .n = 14336, .k = 4096});
-  for (const Layout layout : layouts(inputs->problem(Layout::kSeparate, 7), GetParam())) {
+  const std::int64_t m = rows_for(GetParam(), 7);
+  for (const Layout layout : layouts(inputs->problem(Layout::kSeparate, m), GetParam())) {
     const PlanPointer plan = make_plan(inputs->problem(layout, 0), GetParam());
     ASSERT_NE(plan, nullptr) << tileglu_last_error();
     EXPECT_EQ(tileglu_plan_workspace(plan.get()), 0U);
@@ -30,7 +33,7 @@ TEST_P(Shapes, ZeroTokensThenSeven) {
     args.up = inputs->operands(layout).up;
     EXPECT_EQ(tileglu_plan_run(plan.get(), &args), TILEGLU_OK) << tileglu_last_error();
     EXPECT_EQ(cudaGetLastError(), cudaSuccess);
-    check(inputs->problem(layout, 7), GetParam(), *inputs);
+    check(inputs->problem(layout, m), GetParam(), *inputs);
   }
 }
 
@@ -74,7 +77,7 @@ void check_part(Problem part, const Operands& operands, const void* y, const Ker
 
 // (a) More than 2^31 outputs: rows around the places where 16, 17 and 31-bit offsets end, rows all over, and the last
 // 64 columns of all rows.
-TEST_P(Shapes, MoreThan2To31Outputs) {
+TEST_P(ManyRows, MoreThan2To31Outputs) {
   constexpr std::int64_t kRows = 131088, kColumns = 16384, kDepth = 64, kLast = 64;
   const auto inputs = Inputs::shared({.m = kRows, .n = kColumns, .k = kDepth});
   const std::vector<Layout> taken = layouts(inputs->problem(Layout::kSeparate, kRows), GetParam());
@@ -123,7 +126,7 @@ TEST_P(Shapes, MoreThan2To31Outputs) {
 }
 
 // (c) A whose rows lie so far apart that their offsets pass 2^31.
-TEST_P(Shapes, RowOffsetsPast2To31) {
+TEST_P(ManyRows, RowOffsetsPast2To31) {
   constexpr std::int64_t kRows = 70000, kColumns = 128, kDepth = 64, kStride = 32768;
   const auto inputs = Inputs::shared({.m = kRows, .n = kColumns, .k = kDepth});
   const std::vector<Layout> taken = layouts(inputs->problem(Layout::kSeparate, kRows), GetParam());
@@ -152,8 +155,9 @@ void check_all(const test::OpCase& op, const std::string& culprit) {
     const test::Outcome outcome = test::run_case(op, kernel.options(), Memory::kCuda);
     EXPECT_TRUE(test::accepted(op, outcome, true)) << kernel.name;
     if (outcome.status == TILEGLU_OK) continue;
-    const bool names_layout = outcome.error.find("layout") != std::string::npos;
-    EXPECT_TRUE(names_layout || outcome.error.find(culprit) != std::string::npos)
+    const bool never = outcome.error.find("layout") != std::string::npos ||  // whatever the sizes
+                       outcome.error.find("tokens") != std::string::npos;
+    EXPECT_TRUE(never || outcome.error.find(culprit) != std::string::npos)
         << kernel.name << ": " << outcome.error;
   }
 }

@@ -53,7 +53,9 @@ TEST(PlanCache, EveryFieldOfProblemAndOptionsIsPartOfTheKey) {
   }
   EXPECT_NE(get(cache, base, {.backend = BackendId::kCpu, .kernel = {}}), plan);
   EXPECT_NE(get(cache, base, {.backend = {}, .kernel = "some_kernel"}), plan);
-  EXPECT_EQ(cache.size(), others.size() + 3);
+  EXPECT_NE(get(cache, base, {.backend = {}, .kernel = {}, .prefetch_weights = true}), plan);
+  EXPECT_NE(get(cache, base, {.backend = {}, .kernel = {}, .batch_invariant = true}), plan);
+  EXPECT_EQ(cache.size(), others.size() + 5);
 }
 
 TEST(PlanCache, KeepsACopyOfTheKernelName) {

@@ -47,7 +47,7 @@ KernelConfig interleave_row(Schedule schedule, int granularity) {
 
 // One that the kernel takes.
 Layout layout_for(const KernelConfig& config) {
-  if (config.family == KernelFamily::kPaired) return Layout::kGateUp;
+  if (config.family != KernelFamily::kInterleave) return Layout::kGateUp;
   return config.granularity == 1 ? Layout::kInterleaved1 : Layout::kInterleaved8;
 }
 
@@ -59,9 +59,8 @@ struct Declined {
   const char* message;
 };
 const Declined kDeclined[] = {
-    {"dtype", [](Problem& p) { p.dtype = Dtype::kFp16; }, "dtype=fp16 is not bf16"},
+    {"dtype", [](Problem& p) { p.dtype = Dtype::kFp32; }, "dtype=fp32 is not bf16"},
     {"dtype_y", [](Problem& p) { p.dtype_y = Dtype::kFp32; }, "dtype_y=fp32 is not bf16"},
-    {"activation", [](Problem& p) { p.activation = Activation::kRelu; }, "activation=relu is not silu"},
     {"n", [](Problem& p) { p.n = 4868; }, "n=4868 is not a multiple of 8"},
     {"k", [](Problem& p) { p.k = 892; }, "k=892 is not a multiple of 8"},
     {"lda", [](Problem& p) { p.lda = 900; }, "lda=900 is not a multiple of 8 (16-byte TMA rule)"},
@@ -82,6 +81,7 @@ TEST_P(DeclinedBySm90, NamesValueAndRule) {
   GetParam().spoil(p);
   for (const KernelConfig& config : kSm90Configs) {
     p.layout = layout_for(config);
+    if (config.family == KernelFamily::kVector && p.m == kSmallK.m) p.m = 1;
     const Status status = legal(config, p, kH200);
     EXPECT_EQ(status.code(), Code::kNotSupported) << config_name(config);
     EXPECT_NE(status.text().find(GetParam().message), std::string::npos) << status.text();
@@ -124,11 +124,47 @@ TEST(Planner, EveryKernelTakesItsLayouts) {
   for (const KernelConfig& config : kSm90Configs) {
     for (const Layout layout :
          {Layout::kSeparate, Layout::kGateUp, Layout::kUpGate, Layout::kInterleaved1, Layout::kInterleaved8}) {
-      const Status status = legal(config, problem(512, 4864, 896, layout), kH200);
-      const bool takes = config.family == KernelFamily::kPaired || layout == layout_for(config);
+      const Status status = legal(config, problem(1, 4864, 896, layout), kH200);
+      const bool takes = config.family != KernelFamily::kInterleave || layout == layout_for(config);
       EXPECT_EQ(status.ok(), takes) << config_name(config) << ": " << status.text();
     }
   }
+}
+
+TEST(Planner, OnlyInterleaveIsForSiluAndBf16) {
+  for (const KernelConfig& config : kSm90Configs) {
+    const bool any = config.family != KernelFamily::kInterleave;
+    Problem p = problem(1, 4864, 896, layout_for(config));
+    p.activation = Activation::kRelu;
+    EXPECT_EQ(legal(config, p, kH200).text(), any ? "" : "activation=relu is not silu");
+    p.activation = Activation::kSilu;
+    p.dtype = p.dtype_y = Dtype::kFp16;
+    EXPECT_EQ(legal(config, p, kH200).text(), any ? "" : "dtype=fp16 is not bf16");
+  }
+}
+
+TEST(Planner, VectorTakesOnlyTheTokensItIsFor) {
+  for (const KernelConfig& config : kSm90Configs) {
+    if (config.family != KernelFamily::kVector) continue;
+    EXPECT_TRUE(legal(config, problem(config.tile_m, 4864, 896), kH200).ok());
+    const std::string tokens = std::to_string(config.tile_m);
+    EXPECT_EQ(legal(config, problem(config.tile_m + 1, 4864, 896), kH200).text(),
+              "m=" + std::to_string(config.tile_m + 1) + " is above " + tokens + " tokens");
+  }
+}
+
+TEST(Planner, BatchInvarianceLeavesOutWhatDependsOnTheBatch) {
+  for (const std::int64_t m : {1, 5, 64, 300, 5000}) {
+    const Result<Candidate> choice = choose(problem(m, 4864, 896, Layout::kGateUp), kH200, {}, true);
+    ASSERT_TRUE(choice.ok()) << choice.status().text();
+    EXPECT_TRUE(batch_invariant(row_of(choice.value())).ok());
+  }
+  for (const KernelConfig& config : kSm90Configs) {
+    const bool invariant = !config.shared && config.family != KernelFamily::kVector &&
+                           config.family != KernelFamily::kInterleave;
+    EXPECT_EQ(batch_invariant(config).ok(), invariant) << config_name(config);
+  }
+  EXPECT_EQ(choose(kSmallK, kH200, "interleave", true).status().code(), Code::kNotSupported);
 }
 
 TEST(Planner, PairedLooksAtTheStrideOfUp) {
@@ -163,7 +199,7 @@ TEST(Planner, TakesAFamilyOrOneConfiguration) {
   EXPECT_EQ(candidates(kSmallK, kH200).size(), kSm90Configs.size());
   for (const KernelConfig& config : kSm90Configs) {
     const std::string name = config_name(config);
-    const Problem p = problem(2048, 4864, 896, layout_for(config));
+    const Problem p = problem(config.family == KernelFamily::kVector ? config.tile_m : 2048, 4864, 896, layout_for(config));
     const Result<Candidate> choice = choose(p, kH200, name);
     ASSERT_TRUE(choice.ok()) << choice.status().text();
     EXPECT_EQ(config_name(row_of(choice.value())), name);
@@ -177,7 +213,7 @@ TEST(Planner, AnUnknownNameListsTheKnownOnes) {
     ASSERT_FALSE(choice.ok()) << wrong;
     EXPECT_EQ(choice.status().code(), Code::kInvalidArgument);
     EXPECT_NE(choice.status().text().find("kernel=" + std::string(wrong) + " is not known"), std::string::npos);
-    EXPECT_NE(choice.status().text().find(" interleave, paired, "), std::string::npos);
+    EXPECT_NE(choice.status().text().find("interleave, "), std::string::npos);
     for (const KernelConfig& config : kSm90Configs) {
       EXPECT_NE(choice.status().text().find(config_name(config)), std::string::npos) << choice.status().text();
     }
@@ -240,6 +276,7 @@ TEST(TimeModel, IsBoundedByBytesAtSmallM) {
 
 TEST(TimeModel, GrowsWithEachSizeAndShrinksWithMoreSms) {
   for (const KernelConfig& config : kSm90Configs) {
+    if (config.family == KernelFamily::kVector) continue;  // at most a few tokens
     double last = 0;
     for (std::int64_t m = 1; m <= 16384; m *= 2) {
       const double now = predict_us(config, problem(m, 4864, 896), kH200);

@@ -206,6 +206,22 @@ TEST(ValidateOptions, DefaultsAndValues) {
   EXPECT_EQ(validate_options(&c).value().kernel, "");
 }
 
+TEST(ValidateOptions, Flags) {
+  tileglu_options c = TILEGLU_OPTIONS_INIT;
+  c.flags = TILEGLU_PREFETCH_WEIGHTS;
+  EXPECT_EQ(validate_options(&c).value(), (PlanOptions{.backend = {}, .kernel = {}, .prefetch_weights = true}));
+  c.flags = TILEGLU_BATCH_INVARIANT;
+  EXPECT_EQ(validate_options(&c).value(), (PlanOptions{.backend = {}, .kernel = {}, .batch_invariant = true}));
+  c.flags = 4;
+  EXPECT_EQ(validate_options(&c).status().text(), "options.flags=0x4 has bits outside 0x3");
+  c.flags = 0;
+  c.reserved = 7;
+  EXPECT_EQ(validate_options(&c).status().text(), "options.reserved=7 must be 0");
+  c.flags = 4;
+  c.struct_size = offsetof(tileglu_options, flags);  // an older caller's struct ends before them
+  EXPECT_EQ(validate_options(&c).value(), PlanOptions{});
+}
+
 TEST(ValidateOptions, Refuses) {
   const auto refusal = [](int backend, const char* kernel) {
     tileglu_options c = TILEGLU_OPTIONS_INIT;

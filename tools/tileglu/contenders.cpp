@@ -39,6 +39,14 @@ bool in_memory(const Backend& backend, Memory memory) {
   return (backend.id == BackendId::kCpu) == (memory == Memory::kHost);
 }
 
+// Of a contender's name: run with TILEGLU_PREFETCH_WEIGHTS, TILEGLU_BATCH_INVARIANT.
+constexpr const char *kPrefetchSuffix = "+prefetch", *kInvariantSuffix = "+invariant";
+bool take_suffix(std::string& name, const std::string& suffix) {
+  if (!name.ends_with(suffix)) return false;
+  name.resize(name.size() - suffix.size());
+  return true;
+}
+
 class Resolver {
  public:
   explicit Resolver(const ContenderRequest& request) : request_(request) {}
@@ -102,9 +110,11 @@ class Resolver {
     return {};
   }
 
-  Status add(const std::string& name, bool required) {
-    if (known(name)) return {};
-    Contender contender{.name = name, .required = required};
+  Status add(const std::string& full_name, bool required) {
+    if (known(full_name)) return {};
+    Contender contender{.name = full_name, .required = required};
+    std::string name = full_name;
+    const bool prefetch = take_suffix(name, kPrefetchSuffix), invariant = take_suffix(name, kInvariantSuffix);
     if (name == kPlannersChoice) {
       TILEGLU_TRY(planners_choice(contender));
     } else if (name == kGemmOnly) {
@@ -115,6 +125,10 @@ class Resolver {
       TILEGLU_TRY(add_alias(*alias, contender));
     } else {
       TILEGLU_TRY(kernel(name, contender));
+    }
+    for (PlanOptions& options : contender.options) {
+      options.prefetch_weights = prefetch;
+      options.batch_invariant = invariant;
     }
     found_.push_back(std::move(contender));
     return {};

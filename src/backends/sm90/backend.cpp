@@ -9,6 +9,8 @@
 #include "runtime/device_guard.hpp"
 #include "runtime/runtime.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <utility>
 
 namespace tileglu {
@@ -19,39 +21,45 @@ Status cuda_failure(const KernelConfig& config, const char* call, const char* er
   return {Code::kCudaError, formatted("{}: {}: {}", config_name(config), call, error)};
 }
 
+unsigned long long next_ticket() {
+  // An odd step visits all 2^64 values before it repeats one.
+  constexpr unsigned long long kStep = 0x9E3779B97F4A7C15;
+  static std::atomic<unsigned long long> last{
+      static_cast<unsigned long long>(std::chrono::steady_clock::now().time_since_epoch().count()) * kStep};
+  unsigned long long ticket = 0;
+  while (ticket == 0) ticket = last.fetch_add(kStep, std::memory_order_relaxed) + kStep;  // 0 is a cleared flag
+  return ticket;
+}
+
 namespace {
 
 constexpr int kRows = static_cast<int>(kSm90Configs.size());
 static_assert(kRows == TILEGLU_SM90_ROWS, "src/backends/sm90/CMakeLists.txt compiles another number of rows");
 
-template <int... Row>
-const KernelEntry& entry_of(int row, std::integer_sequence<int, Row...>) {
-  static const std::array<const KernelEntry*, kRows> entries{&kernel_entry<Row>()...};
-  return *entries[static_cast<std::size_t>(row)];
-}
+using MakeLauncher = decltype(&make_launcher<0>);
 
-const KernelEntry& entry_of(int row) {
-  return entry_of(row, std::make_integer_sequence<int, kRows>{});
+template <int... Row>
+MakeLauncher maker_of(int row, std::integer_sequence<int, Row...>) {
+  static constexpr std::array<MakeLauncher, kRows> kMakers{&make_launcher<Row>...};
+  return kMakers[static_cast<std::size_t>(row)];
 }
 
 class Sm90Plan final : public Plan {
  public:
-  Sm90Plan(const Problem& problem, int row, int sm_count)
-      : Plan("sm90", config_name(kSm90Configs[static_cast<std::size_t>(row)]), 0),
-        problem_(problem),
-        entry_(entry_of(row)),
-        sm_count_(sm_count) {}
+  Sm90Plan(int device, int row, std::unique_ptr<Launcher> launcher)
+      : Plan("sm90", config_name(kSm90Configs[static_cast<std::size_t>(row)]), launcher->workspace_bytes()),
+        device_(device),
+        launcher_(std::move(launcher)) {}
 
   Status run(const Operands& operands) const noexcept override {
-    const runtime::DeviceGuard guard(problem_.device);
+    const runtime::DeviceGuard guard(device_);
     TILEGLU_TRY(guard.status());
-    return entry_.launch(problem_, operands, sm_count_);
+    return launcher_->run(operands);
   }
 
  private:
-  Problem problem_;
-  const KernelEntry& entry_;
-  int sm_count_;
+  int device_;
+  std::unique_ptr<Launcher> launcher_;
 };
 
 Status available() {
@@ -79,13 +87,18 @@ std::span<const std::string> kernels() {
 Result<std::unique_ptr<Plan>> plan(const Problem& problem, const PlanOptions& options) {
   const Result<DeviceSpec> spec = runtime::device_spec(problem.device);
   if (!spec.ok()) return spec.status();
-  const Result<Candidate> choice = choose(problem, spec.value(), options.kernel);
+  const Result<Candidate> choice = choose(problem, spec.value(), options.kernel, options.batch_invariant);
   if (!choice.ok()) return choice.status();
+  const int row = choice.value().row;
   const runtime::DeviceGuard guard(problem.device);
   TILEGLU_TRY(guard.status());
   const runtime::RelaxedCapture relaxed;
-  TILEGLU_TRY(entry_of(choice.value().row).prepare());
-  return std::unique_ptr<Plan>(std::make_unique<Sm90Plan>(problem, choice.value().row, spec.value().sm_count));
+  Result<std::unique_ptr<Launcher>> launcher =
+      maker_of(row, std::make_integer_sequence<int, kRows>{})(problem, {.sm_count = spec.value().sm_count,
+                                                                        .prefetch_weights = options.prefetch_weights,
+                                                                        .batch_invariant = options.batch_invariant});
+  if (!launcher.ok()) return launcher.status();
+  return std::unique_ptr<Plan>(std::make_unique<Sm90Plan>(problem.device, row, std::move(launcher.value())));
 }
 
 }  // namespace

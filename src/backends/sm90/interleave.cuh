@@ -16,8 +16,8 @@
 
 namespace tileglu::sm90 {
 
-template <KernelConfig C, class Act>
-struct Interleave {
+template <KernelConfig C>
+class InterleaveLauncher final : public Launcher {
   static_assert(C.tile_m == 128, "both schedules are built for 128 rows");
   static constexpr bool kCooperative = C.schedule == Schedule::kCooperative;
   using Element = cutlass::bfloat16_t;
@@ -28,7 +28,7 @@ struct Interleave {
   static constexpr int kEpilogueRows = kCooperative ? 128 : 64;
   static constexpr int kEpilogueN2 = C.tile_n2 % 128 == 0 ? 128 : C.tile_n2 % 64 == 0 ? 64 : 32;
   using EpilogueTile = cute::Shape<cute::Int<kEpilogueRows>, cute::Int<kEpilogueN2>>;
-  using Node = PairMulStore<kEpilogueRows, kEpilogueN2 / 2, Act, C.granularity>;
+  using Node = PairMulStore<kEpilogueRows, kEpilogueN2 / 2, Silu, C.granularity>;
 
   using RowMajor = cutlass::layout::RowMajor;
   using Epilogue = typename cutlass::epilogue::collective::CollectiveBuilder<
@@ -47,42 +47,55 @@ struct Interleave {
                                                       cutlass::gemm::PersistentScheduler>;
   using Adapter = cutlass::gemm::device::GemmUniversalAdapter<Kernel>;
 
-  static Status prepare() {
+
+ public:
+  static Result<std::unique_ptr<Launcher>> make(const Problem& problem, const LaunchOptions& options) {
     const cudaError_t error = cudaFuncSetAttribute(
         cutlass::device_kernel<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, Kernel::SharedStorageSize);
-    if (error == cudaSuccess) return load_encoder();
-    return cuda_failure(C, "cudaFuncSetAttribute(MaxDynamicSharedMemorySize)", cudaGetErrorString(error));
-  }
-
-  static Status launch(const Problem& problem, const Operands& operands, int sm_count) {
-    typename Kernel::Arguments args{};
-    args.mode = cutlass::gemm::GemmUniversalMode::kGemm;
-    args.problem_shape = {static_cast<int>(problem.m), static_cast<int>(2 * problem.n), static_cast<int>(problem.k), 1};
-    args.mainloop.ptr_A = static_cast<const Element*>(operands.a);
-    args.mainloop.dA = {problem.lda, cute::_1{}, std::int64_t{0}};
-    args.mainloop.ptr_B = static_cast<const Element*>(operands.gate);
-    args.mainloop.dB = {problem.ld_gate, cute::_1{}, std::int64_t{0}};
-    TILEGLU_TRY(encode({.base = operands.y,
-                        .rows = problem.m,
+    if (error != cudaSuccess) {
+      return cuda_failure(C, "cudaFuncSetAttribute(MaxDynamicSharedMemorySize)", cudaGetErrorString(error));
+    }
+    std::unique_ptr<InterleaveLauncher> launcher(new InterleaveLauncher(problem, options.sm_count));
+    TILEGLU_TRY(encode({.rows = problem.m,
                         .columns = problem.n,
                         .stride = problem.ldy,
                         .box_rows = kEpilogueRows,
                         .box_columns = kEpilogueN2 / 2},
-                       args.epilogue.thread.op_1.y));
-    args.hw_info.device_id = problem.device;
-    args.hw_info.sm_count = sm_count;
+                       launcher->y_));
+    return std::unique_ptr<Launcher>(std::move(launcher));
+  }
+
+  Status run(const Operands& operands) const noexcept override {
+    typename Kernel::Arguments args{};
+    args.mode = cutlass::gemm::GemmUniversalMode::kGemm;
+    args.problem_shape = {static_cast<int>(problem_.m), static_cast<int>(2 * problem_.n), static_cast<int>(problem_.k),
+                          1};
+    args.mainloop.ptr_A = static_cast<const Element*>(operands.a);
+    args.mainloop.dA = {problem_.lda, cute::_1{}, std::int64_t{0}};
+    args.mainloop.ptr_B = static_cast<const Element*>(operands.gate);
+    args.mainloop.dB = {problem_.ld_gate, cute::_1{}, std::int64_t{0}};
+    args.epilogue.thread.op_1.y = y_;
+    TILEGLU_TRY(set_base(args.epilogue.thread.op_1.y, operands.y));
+    args.hw_info.device_id = problem_.device;
+    args.hw_info.sm_count = sm_count_;
     args.scheduler.max_swizzle_size = C.raster_group;
     typename Kernel::Params params = Kernel::to_underlying_arguments(args, nullptr);
-    const cutlass::Status status = Adapter::run(params, static_cast<cudaStream_t>(operands.stream));
+    const cutlass::Status status = Adapter::run(params, static_cast<cudaStream_t>(operands.stream), nullptr, true);
     if (status == cutlass::Status::kSuccess) return {};
     return cuda_failure(C, "launch", cutlass::cutlassGetStatusString(status));
   }
+
+ private:
+  InterleaveLauncher(const Problem& problem, int sm_count) : problem_(problem), sm_count_(sm_count) {}
+
+  Problem problem_;
+  int sm_count_;
+  CUtensorMap y_{};
 };
 
 template <KernelConfig C>
-constexpr KernelEntry make_entry() {
-  using Kernel = Interleave<C, Silu>;
-  return {.prepare = &Kernel::prepare, .launch = &Kernel::launch};
+Result<std::unique_ptr<Launcher>> make(const Problem& problem, const LaunchOptions& options) {
+  return InterleaveLauncher<C>::make(problem, options);
 }
 
 }  // namespace tileglu::sm90

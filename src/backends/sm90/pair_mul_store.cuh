@@ -93,12 +93,12 @@ struct PairMulStore {
           gate.v[i] = accumulators[unit * 8 + (Granularity == 8 ? i : 2 * i)];
           up.v[i] = accumulators[unit * 8 + (Granularity == 8 ? 4 + i : 2 * i + 1)];
         }
-        const Quad y = act_times_up<Act>(gate, up);
+        const Quad y = act_times_up(Act{}, gate, up);
         if constexpr (Granularity == 8) {
-          packed[unit][0] = pack_bf16(y.v[0], y.v[1]);
-          packed[unit][1] = pack_bf16(y.v[2], y.v[3]);
+          packed[unit][0] = PackBf16{}(y.v[0], y.v[1]);
+          packed[unit][1] = PackBf16{}(y.v[2], y.v[3]);
         } else {
-          exchange(pack_bf16(y.v[0], y.v[1]), pack_bf16(y.v[2], y.v[3]), packed[unit]);
+          exchange(PackBf16{}(y.v[0], y.v[1]), PackBf16{}(y.v[2], y.v[3]), packed[unit]);
         }
       }
       return accumulators;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TMA descriptors, encoded through the driver entry point (nothing links against libcuda).
+// TMA descriptors, encoded through the driver's entry points (nothing links against libcuda). Plans encode them without
+// addresses; a launch only sets those.
 #pragma once
 
 #include "core/problem.hpp"
@@ -13,11 +14,10 @@ namespace tileglu::sm90 {
 
 // A row-major matrix of 16-bit elements, seen through boxes of box_rows x box_columns.
 struct MatrixView {
-  const void* base = nullptr;  // 16-byte aligned
   std::int64_t rows = 0, columns = 0;
   std::int64_t stride = 0;  // elements, a multiple of 8
   int box_rows = 0;
-  int box_columns = 0;  // 64, 32 or 16: rows of 128, 64 or 32 bytes, swizzled accordingly
+  int box_columns = 0;  // 64, 32 or 16: rows of 128, 64 or 32 bytes, swizzled accordingly; else not swizzled
 };
 
 // Gate or up rows of length k inside the weights: row i at base + (i / 8) * group_stride + (i % 8) * row_stride. That
@@ -30,10 +30,11 @@ struct HalfView {
 HalfView gate_half(const Problem& problem, const Operands& operands);
 HalfView up_half(const Problem& problem, const Operands& operands);
 
-// Finds the driver's encoder once per process; call it before encode() (at plan time).
-Status load_encoder();
 Status encode(const MatrixView& view, CUtensorMap& map);
-// Boxes of 64 columns of k and `rows` rows (a multiple of 8); coordinates (k, 0, row / 8).
-Status encode_half(const HalfView& half, int rows, CUtensorMap& map);
+// Boxes of 64 columns of k and `rows` rows (a multiple of 8). Coordinates: grouped (k, 0, row / 8), else (k, row, 0), for
+// rows at equal distances.
+Status encode_half(const HalfView& half, int rows, bool grouped, CUtensorMap& map);
+// 16-byte aligned.
+Status set_base(CUtensorMap& map, const void* base);
 
 }  // namespace tileglu::sm90

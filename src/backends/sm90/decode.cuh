@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// "decode": weights are the rows of the WGMMA and tokens its columns, which may be as few as 8. A warpgroup multiplies 64
+// gate rows and the 64 up rows of the same outputs, so that gate and up of an output end up in the same thread; y is
+// transposed on its way through shared memory (stmatrix.trans).
+#pragma once
+
+#include "backends/sm90/fused.cuh"
+
+namespace tileglu::sm90 {
+
+// stmatrix.trans, two or four 8x8 matrices; lane i gives the address of row i % 8 of matrix i / 8.
+__device__ __forceinline__ void store_transposed(std::uint16_t* row, std::uint32_t m0, std::uint32_t m1) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(cute::cast_smem_ptr_to_uint(row)),
+               "r"(m0), "r"(m1)
+               : "memory");
+}
+__device__ __forceinline__ void store_transposed(std::uint16_t* row, std::uint32_t m0, std::uint32_t m1,
+                                                 std::uint32_t m2, std::uint32_t m3) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                   cute::cast_smem_ptr_to_uint(row)),
+               "r"(m0), "r"(m1), "r"(m2), "r"(m3)
+               : "memory");
+}
+
+// Warpgroups: each has 64 of the tile's output columns.
+template <int TileM, int Warpgroups, int ClusterM, int ClusterN, bool Shared, int Ctas>
+struct DecodeTile
+    : FusedTile<TileM, 64 * Warpgroups, 1, ClusterM, ClusterN, Warpgroups, Warpgroups, Shared, Ctas, TileM * 64> {
+  using Base = FusedTile<TileM, 64 * Warpgroups, 1, ClusterM, ClusterN, Warpgroups, Warpgroups, Shared, Ctas, TileM * 64>;
+  using Base::kHalf, Base::kTileM;
+  static constexpr int kWidth = TileM;  // of a WGMMA
+  static constexpr int kBlocks = 2;     // gate, up
+  static constexpr int kPortions = 1;   // of y
+  static constexpr int kBox = 64, kBoxRows = TileM;
+  using Accumulators = float[kBlocks][kWidth / 2];
+  static_assert(TileM % 8 == 0 && TileM <= 192, "registers to work with must remain");
+
+  static constexpr int kStrideRows = 2 * kHalf * 128 / 16, kStrideColumns = kTileM * 128 / 16;
+  __device__ static std::uint64_t rows(const FusedStorage<DecodeTile>& s, int block) {
+    return operand_descriptor(cute::cast_smem_ptr_to_uint(s.weights)) +
+           (block * Warpgroups + Base::sharer()) * kStepRows64;
+  }
+  __device__ static std::uint64_t columns(const FusedStorage<DecodeTile>& s) {
+    return operand_descriptor(cute::cast_smem_ptr_to_uint(s.a));
+  }
+
+  template <class Act, class Pack>
+  __device__ __forceinline__ static void stage_y(const Act& act, const Pack& pack, std::uint16_t* y,
+                                                 const Accumulators& d, int) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+    const int unit = 2 * warp + lane / 8 % 2;  // of 8 columns: the matrices of rows r and r + 8 of the accumulators
+    std::uint32_t packed[kTileM / 8][2];
+#pragma unroll
+    for (int tokens = 0; tokens < kTileM / 8; ++tokens) {
+      Quad gate, up;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        gate.v[i] = d[0][4 * tokens + i];
+        up.v[i] = d[1][4 * tokens + i];
+      }
+      const Quad value = act_times_up(act, gate, up);
+      packed[tokens][0] = pack(value.v[0], value.v[1]);
+      packed[tokens][1] = pack(value.v[2], value.v[3]);
+      const auto address = [&](int row) { return y + row * kBox + swizzled_unit<kBox>(row, unit) * 8; };
+      if (tokens % 2 == 1) {
+        store_transposed(address((tokens - 1 + lane / 16) * 8 + lane % 8), packed[tokens - 1][0], packed[tokens - 1][1],
+                         packed[tokens][0], packed[tokens][1]);
+      } else if (tokens == kTileM / 8 - 1) {
+        store_transposed(address(tokens * 8 + lane % 8), packed[tokens][0], packed[tokens][1]);
+      }
+    }
+  }
+
+  __device__ __forceinline__ static void store_y(const CUtensorMap& map, const std::uint16_t* y, int row, int column,
+                                                 int) {
+    cute::SM90_TMA_STORE_2D::copy(&map, y, column + Base::sharer() * kBox, row);
+  }
+};
+
+template <KernelConfig C>
+Result<std::unique_ptr<Launcher>> make(const Problem& problem, const LaunchOptions& options) {
+  static_assert(C.schedule == Schedule::kCooperative);
+  using Tile = DecodeTile<C.tile_m, C.tile_n2 / 128, C.cluster_m, C.cluster_n, C.shared, C.ctas>;
+  return FusedLauncher<C, Tile>::make(problem, options);
+}
+
+}  // namespace tileglu::sm90

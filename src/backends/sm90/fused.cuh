@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fused kernels that take weights where they lie: a persistent kernel around a tile shape T (token_rows.cuh,
+// decode.cuh). Gate and up rows come by two TMA loads from two descriptors; nothing is repacked.
+//
+//   shared memory of a stage (rows of 128 bytes, 128-byte swizzle):   A [tile_m][64]   gate [half][64]   up [half][64]
+//   warpgroup 0: producer (one thread issues TMA);   the others: consumers, ping-pong (a tile each) or cooperative
+//
+// A cluster of two CTAs works on two neighbouring tiles: along m each loads gate or up and multicasts it, along n each
+// loads one half of A. The y tile goes out by TMA from a staging buffer while the next tile's main loop already runs.
+#pragma once
+
+#include "backends/sm90/dependent_launch.cuh"
+#include "backends/sm90/fused_tile.cuh"
+#include "backends/sm90/kernel_entry.hpp"
+#include "backends/sm90/parts.cuh"
+#include "backends/sm90/tensor_map.hpp"
+#include "backends/sm90/wgmma.cuh"
+#include "plan/work_split.hpp"
+
+#include <cute/arch/cluster_sm90.hpp>
+#include <cute/arch/copy_sm90_tma.hpp>
+#include <cutlass/arch/reg_reconfig.h>
+
+namespace tileglu::sm90 {
+
+// Named barriers, one per consumer warpgroup.
+inline constexpr int kTensorCoresBarrier = 2;  // ping-pong: the tensor cores are yours
+inline constexpr int kWarpgroupBarrier = 4;    // inside a warpgroup
+
+struct FusedParams {
+  CUtensorMap a, gate, up, y;
+  WorkSplit work;        // its workers are clusters
+  int m_tiles, n_tiles;  // of clusters
+  int raster_group;
+  bool grouped;           // weight rows come in groups of 8
+  bool prefetch_weights;  // before the grid ahead in the stream has ended
+  GateParams gate_params;
+  Parts parts;
+};
+
+// First row of A and first output column of a CTA's tile, in the order in which clusters take tiles: groups of
+// `raster_group` cluster tiles along m, m fastest inside a group, so that the CTAs at work share weight tiles and rows of
+// A in L2.
+struct Corner {
+  int row, column;
+};
+template <class T>
+__device__ __forceinline__ Corner corner_of(const FusedParams& p, int tile, int rank) {
+  const int in_group = p.raster_group * p.n_tiles;
+  const int first = tile / in_group * p.raster_group;
+  const int rest = tile % in_group;
+  const int height = min(p.raster_group, p.m_tiles - first);
+  return {((first + rest % height) * T::kClusterM + (T::kClusterM > 1 ? rank : 0)) * T::kTileM,
+          (rest / height * T::kClusterN + (T::kClusterN > 1 ? rank : 0)) * T::kHalf};
+}
+
+// Position in the ring of stages: index and the parity of the barrier's phase.
+template <int Stages>
+struct Ring {
+  int stage = 0;
+  std::uint32_t phase = 0;
+
+  __device__ __forceinline__ void advance(int by = 1) {
+    const int next = stage + by;
+    phase ^= (next / Stages) & 1;
+    stage = next % Stages;
+  }
+};
+
+inline constexpr auto kKeep = static_cast<std::uint64_t>(cute::TMA::CacheHintSm90::EVICT_NORMAL);
+inline constexpr auto kReadOnce = static_cast<std::uint64_t>(cute::TMA::CacheHintSm90::EVICT_FIRST);
+inline constexpr std::uint16_t kBothCtas = 3;  // of a cluster
+
+template <class T>
+__device__ __forceinline__ void load_weights(const FusedParams& p, FusedStorage<T>& s, int stage, int k, int pass,
+                                             Corner corner, int rank) {
+  auto* barrier = reinterpret_cast<std::uint64_t*>(&s.full[stage]);
+  auto* weights = s.weights[stage];
+  const std::uint64_t hint = p.m_tiles == 1 ? kReadOnce : kKeep;
+  // Weight rows that lie one after the other are one box; else they come in groups of 8 (HalfView).
+  const auto load = [&](const CUtensorMap& map, std::uint16_t* target, int row) {
+    const int inner = p.grouped ? 0 : row, outer = p.grouped ? row / 8 : 0;
+    if constexpr (T::kClusterM == 1) {
+      cute::SM90_TMA_LOAD_3D::copy(&map, barrier, hint, target, k * kTileK, inner, outer);
+    } else {
+      cute::SM90_TMA_LOAD_MULTICAST_3D::copy(&map, barrier, kBothCtas, hint, target, k * kTileK, inner, outer);
+    }
+  };
+  if constexpr (T::kPasses == 2) {
+    const int first = T::kClusterM > 1 ? rank * T::kLoadRows : 0;
+    load(pass == 0 ? p.gate : p.up, weights + first * kTileK, corner.column + first);
+  } else {
+    if (T::kClusterM == 1 || rank == 0) load(p.gate, weights, corner.column);
+    if (T::kClusterM == 1 || rank == 1) load(p.up, weights + T::kHalf * kTileK, corner.column);
+  }
+}
+
+template <class T>
+__device__ __forceinline__ void load_tokens(const FusedParams& p, FusedStorage<T>& s, int stage, int k, Corner corner,
+                                            int rank) {
+  auto* barrier = reinterpret_cast<std::uint64_t*>(&s.full[stage]);
+  if constexpr (T::kClusterN == 1) {
+    cute::SM90_TMA_LOAD_2D::copy(&p.a, barrier, kKeep, s.a[stage], k * kTileK, corner.row);
+  } else {
+    constexpr int kRows = T::kTileM / 2;
+    cute::SM90_TMA_LOAD_MULTICAST_2D::copy(&p.a, barrier, kBothCtas, kKeep, s.a[stage] + rank * kRows * kTileK,
+                                           k * kTileK, corner.row + rank * kRows);
+  }
+}
+
+template <class T>
+__device__ __forceinline__ void produce(const FusedParams& p, FusedStorage<T>& s, int worker, int rank) {
+  Ring<T::kStages> ring;
+  WorkCursor cursor(p.work, worker);
+  bool first = true;
+  for (WorkItem item; cursor.next(item);) {
+    const Corner corner = corner_of<T>(p, item.tile, rank);
+    for (int pass = 0; pass < T::kPasses; ++pass) {
+      int k = item.k_begin;
+      if (first) {  // the ring is empty; A may be what the grid before this one writes
+        first = false;
+        if (!p.prefetch_weights) wait_for_previous_grid();
+        const int ahead = min(T::kStages, item.k_end - k);
+        for (int i = 0; i < ahead; ++i) {
+          s.full[i].arrive_and_expect_tx(T::kStageBytes);
+          load_weights<T>(p, s, i, k + i, pass, corner, rank);
+        }
+        if (p.prefetch_weights) wait_for_previous_grid();
+        for (int i = 0; i < ahead; ++i) load_tokens<T>(p, s, i, k + i, corner, rank);
+        k += ahead;
+        ring.advance(ahead);
+      }
+      for (; k < item.k_end; ++k, ring.advance()) {
+        s.empty[ring.stage].wait(ring.phase ^ 1);
+        s.full[ring.stage].arrive_and_expect_tx(T::kStageBytes);
+        load_weights<T>(p, s, ring.stage, k, pass, corner, rank);
+        load_tokens<T>(p, s, ring.stage, k, corner, rank);
+      }
+    }
+  }
+  if constexpr (T::kCluster > 1) {  // the other CTA may still arrive on our barriers: do not leave before it has
+    for (int i = 0; i < T::kStages; ++i, ring.advance()) s.empty[ring.stage].wait(ring.phase ^ 1);
+  }
+}
+
+// Main loop of one item and pass: one group of WGMMAs is always in flight while the stage before it is released.
+template <class T, int Pass, bool IsBf16>
+__device__ __forceinline__ void multiply(FusedStorage<T>& s, Ring<T::kStages>& ring, int k_blocks,
+                                         typename T::Accumulators& d) {
+  const int thread = threadIdx.x % 128;
+  const auto release = [&](int stage) {
+    if constexpr (T::kCluster > 1) {
+      s.empty[stage].arrive(thread % T::kCluster, thread < T::kCluster);
+    } else if (thread == 0) {
+      s.empty[stage].arrive();
+    }
+  };
+  constexpr int kFirst = Pass * T::kBlocks;
+  const auto hold = [&] {
+#pragma unroll
+    for (int block = 0; block < T::kBlocks; ++block) wgmma_hold(d[kFirst + block]);
+  };
+  const std::uint64_t first_rows = T::rows(s, 0), first_columns = T::columns(s);
+  const int block_stride = static_cast<int>(T::rows(s, 1) - first_rows);
+  int accumulate = 0, previous = -1;
+  for (int k = 0; k < k_blocks; ++k) {
+    s.full[ring.stage].wait(ring.phase);
+    const std::uint64_t rows = first_rows + ring.stage * T::kStrideRows;
+    const std::uint64_t columns = first_columns + ring.stage * T::kStrideColumns;
+    hold();
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < kTileK / 16; ++i) {
+#pragma unroll
+      for (int block = 0; block < T::kBlocks; ++block) {
+        Wgmma<T::kWidth, IsBf16>::issue(d[kFirst + block], rows + block * block_stride + i * kStepK, columns + i * kStepK,
+                                      accumulate);
+      }
+      accumulate = 1;
+    }
+    wgmma_commit();
+    wgmma_wait<1>();
+    if (previous >= 0) release(previous);
+    previous = ring.stage;
+    ring.advance();
+  }
+  // Ping-pong: the tensor cores go to the other warpgroup while the last WGMMAs drain.
+  if constexpr (T::kPingpong && Pass == T::kPasses - 1) {
+    cutlass::arch::NamedBarrier::arrive(256, kTensorCoresBarrier + 2 - threadIdx.x / 128);
+  }
+  wgmma_wait<0>();
+  hold();
+  release(previous);
+}
+
+template <class T, bool IsBf16>
+__device__ __forceinline__ void consume(const FusedParams& p, FusedStorage<T>& s, int worker, int rank) {
+  const int warpgroup = threadIdx.x / 128 - 1;
+  const bool leader = threadIdx.x % 128 == 0;
+  const auto synchronize = [&] { cutlass::arch::NamedBarrier::sync(128, kWarpgroupBarrier + warpgroup); };
+  std::uint16_t* y = s.y[warpgroup];
+  typename T::Accumulators d;
+  Ring<T::kStages> ring;
+  WorkCursor cursor(p.work, worker);
+  int turn = 0;  // ping-pong: items go to the two warpgroups in turn
+  for (WorkItem item; cursor.next(item); ++turn) {
+    if constexpr (T::kPingpong) {
+      if (turn % 2 != warpgroup) {
+        ring.advance((item.k_end - item.k_begin) * T::kPasses);
+        continue;
+      }
+      if (turn > 0) cutlass::arch::NamedBarrier::sync(256, kTensorCoresBarrier + warpgroup);
+    }
+    multiply<T, 0, IsBf16>(s, ring, item.k_end - item.k_begin, d);
+    if constexpr (T::kPasses == 2) {  // while the up tiles are on their way
+      visit_formula<IsBf16>(p.gate_params, [&](const auto& act, const auto&) { T::activate(act, d); });
+      multiply<T, 1, IsBf16>(s, ring, item.k_end - item.k_begin, d);
+    }
+    if constexpr (T::kShared) {
+      if (item.is_part()) {
+        give_part<T>(p.parts, blockIdx.x, d, synchronize);
+        continue;
+      }
+      if (item.needs_parts(p.work.k_blocks)) {
+        p.work.for_each_part(worker, item.tile,
+                             [&](int giver) { take_part<T>(p.parts, giver * T::kCluster + rank, d, synchronize); });
+      }
+    }
+    const Corner corner = corner_of<T>(p, item.tile, rank);
+    const auto store = [&](const auto& act, const auto& pack) {
+#pragma unroll
+      for (int portion = 0; portion < T::kPortions; ++portion) {
+        if (leader) cute::tma_store_wait<0>();  // the store of the portion before has read the staging buffer
+        synchronize();
+        T::stage_y(act, pack, y, d, portion);
+        cute::tma_store_fence();
+        synchronize();
+        if (leader) T::store_y(p.y, y, corner.row, corner.column, portion);
+        if (leader) cute::tma_store_arrive();
+      }
+    };
+    if constexpr (T::kPasses == 2) {
+      store(Identity{}, PackEither{p.gate_params.bf16});
+    } else {
+      visit_formula<IsBf16>(p.gate_params, store);
+    }
+  }
+  if (leader) cute::tma_store_wait<0>();
+}
+
+template <class T, bool IsBf16>
+__global__ void __launch_bounds__(T::kThreads, T::kCtas) fused_kernel(const __grid_constant__ FusedParams p) {
+  extern __shared__ char raw[];
+  auto& s = *reinterpret_cast<FusedStorage<T>*>((reinterpret_cast<std::uintptr_t>(raw) + 1023) & ~std::uintptr_t{1023});
+  const int rank = T::kCluster > 1 ? static_cast<int>(cute::block_rank_in_cluster()) : 0;
+  const int worker = blockIdx.x / T::kCluster;
+  if (threadIdx.x == 128) {
+    for (const CUtensorMap* map : {&p.a, &p.gate, &p.up, &p.y}) {
+      asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+    }
+  }
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < T::kStages; ++i) {
+      s.full[i].init(1);
+      s.empty[i].init(T::kCluster * T::kSharers);  // every consumer of the stage, in every CTA of the cluster
+    }
+    cutlass::arch::fence_barrier_init();
+  }
+  const auto cluster_synchronize = [] {
+    if constexpr (T::kCluster > 1) {
+      cute::cluster_arrive_relaxed();
+      cute::cluster_wait();
+    } else {
+      __syncthreads();
+    }
+  };
+  cluster_synchronize();
+  let_next_grid_start();
+  if (threadIdx.x < 128) {
+    if constexpr (T::kCtas == 1) cutlass::arch::warpgroup_reg_dealloc<T::kProducerRegisters>();
+    if (threadIdx.x == 0) produce<T>(p, s, worker, rank);
+  } else {
+    if constexpr (T::kCtas == 1) cutlass::arch::warpgroup_reg_alloc<T::kConsumerRegisters>();
+    consume<T, IsBf16>(p, s, worker, rank);
+  }
+  if constexpr (T::kCluster > 1) cluster_synchronize();
+}
+
+template <KernelConfig C, class T>
+class FusedLauncher final : public Launcher {
+ public:
+  static Result<std::unique_ptr<Launcher>> make(const Problem& problem, const LaunchOptions& options) {
+    const cudaError_t error =
+        cudaFuncSetAttribute(kernel_for(problem), cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+    if (error != cudaSuccess) {
+      return cuda_failure(C, "cudaFuncSetAttribute(MaxDynamicSharedMemorySize)", cudaGetErrorString(error));
+    }
+    std::unique_ptr<FusedLauncher> launcher(new FusedLauncher(problem, options));
+    TILEGLU_TRY(launcher->encode_maps());
+    return std::unique_ptr<Launcher>(std::move(launcher));
+  }
+
+  std::size_t workspace_bytes() const override {
+    if (params_.work.shared_tiles == 0) return 0;
+    return flags_offset() + static_cast<std::size_t>(params_.work.workers) * T::kCluster * T::kSharers * kFlagBytes;
+  }
+
+  Status run(const Operands& operands) const noexcept override {
+    FusedParams params = params_;
+    TILEGLU_TRY(set_base(params.a, operands.a));
+    TILEGLU_TRY(set_base(params.gate, gate_half(problem_, operands).base));
+    TILEGLU_TRY(set_base(params.up, up_half(problem_, operands).base));
+    TILEGLU_TRY(set_base(params.y, operands.y));
+    if (params.work.shared_tiles > 0) {
+      params.parts.values = static_cast<float4*>(operands.workspace);
+      params.parts.flags =
+          reinterpret_cast<unsigned long long*>(static_cast<char*>(operands.workspace) + flags_offset());
+      params.parts.ticket = next_ticket();
+    }
+    cudaLaunchAttribute attributes[]{dependent_launch(), {}};
+    attributes[1].id = cudaLaunchAttributeClusterDimension;
+    attributes[1].val.clusterDim = {static_cast<unsigned>(T::kCluster), 1, 1};
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(static_cast<unsigned>(params.work.workers * T::kCluster));
+    config.blockDim = dim3(T::kThreads);
+    config.dynamicSmemBytes = kSharedBytes;
+    config.stream = static_cast<cudaStream_t>(operands.stream);
+    config.attrs = attributes;
+    config.numAttrs = 2;
+    const cudaError_t error = cudaLaunchKernelEx(&config, kernel_for(problem_), params);
+    if (error == cudaSuccess) return {};
+    return cuda_failure(C, "launch", cudaGetErrorString(error));
+  }
+
+ private:
+  static constexpr int kSharedBytes = sizeof(FusedStorage<T>) + 1024;
+
+  static auto kernel_for(const Problem& problem) {
+    return problem.dtype == Dtype::kBf16 ? &fused_kernel<T, true> : &fused_kernel<T, false>;
+  }
+
+  FusedLauncher(const Problem& problem, const LaunchOptions& options) : problem_(problem) {
+    params_.work = split_of(C, problem, options.sm_count);
+    params_.m_tiles = static_cast<int>(cluster_tiles_m(C, problem));
+    params_.n_tiles = static_cast<int>(cluster_tiles_n(C, problem));
+    params_.raster_group = C.raster_group;
+    params_.grouped = gate_rows(problem.layout, problem.n).group > 1;
+    params_.prefetch_weights = options.prefetch_weights;
+    params_.gate_params = gate_params(problem, options.batch_invariant);
+  }
+
+  Status encode_maps() {
+    const Problem& p = problem_;
+    const auto matrix = [](std::int64_t rows, std::int64_t columns, std::int64_t stride, int box_rows, int box_columns) {
+      return MatrixView{.rows = rows, .columns = columns, .stride = stride, .box_rows = box_rows, .box_columns = box_columns};
+    };
+    TILEGLU_TRY(encode(matrix(p.m, p.k, p.lda, T::kTileM / T::kClusterN, kTileK), params_.a));
+    TILEGLU_TRY(encode_half(gate_half(p, {}), T::kLoadRows, params_.grouped, params_.gate));
+    TILEGLU_TRY(encode_half(up_half(p, {}), T::kLoadRows, params_.grouped, params_.up));
+    return encode(matrix(p.m, p.n, p.ldy, T::kBoxRows, T::kBox), params_.y);
+  }
+
+  std::size_t flags_offset() const {
+    return static_cast<std::size_t>(params_.work.workers) * T::kCluster * T::kPartFloats * sizeof(float);
+  }
+
+  Problem problem_;
+  FusedParams params_{};
+};
+
+}  // namespace tileglu::sm90

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each row of sm90_configs.hpp takes, fitted to an H200: the planner's numbers. sm90_times.inc is written by
+// scripts/fit_times.py from benchmarks/h200/kernels.json; a row that is not in it is not measured yet and comes last.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace tileglu {
+
+struct KernelTimes {
+  std::string_view kernel;
+  double k_block_us;   // of a tile, 64 deep
+  double tile_us;      // of a tile, besides its k-blocks
+  double exchange_us;  // of a worker that gives and takes parts of tiles
+  double gbps;         // at which it streams A, weights and y
+};
+
+inline constexpr auto kSm90Times = std::to_array<KernelTimes>({
+#include "plan/sm90_times.inc"
+});
+
+}  // namespace tileglu

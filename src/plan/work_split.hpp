@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a persistent kernel divides its output tiles among its workers (a CTA, or a cluster of them). Most tiles are done
+// whole, one worker after the other taking the next. Where that would leave a part of the last wave idle, the first
+// `shared_tiles` are cut along k into equal shares instead (stream-K; Osama et al., arXiv:2301.03598): a worker adds up
+// its part of a tile, and the worker that has the tile's first k-blocks collects the other parts.
+//
+// Shares are dealt in reverse: the collector has a higher index than those it waits for. CTAs start in the order of
+// their index, so that it never waits for one that cannot start before it ends.
+#pragma once
+
+#include "core/layout.hpp"
+#include "core/problem.hpp"
+#include "plan/kernel_config.hpp"
+
+#include <cstdint>
+#include <limits>
+
+namespace tileglu {
+
+struct WorkItem {
+  int tile;
+  int k_begin, k_end;  // k-blocks
+
+  TILEGLU_HOST_DEVICE bool is_part() const { return k_begin > 0; }                          // for another's tile
+  TILEGLU_HOST_DEVICE bool needs_parts(int k_blocks) const { return k_begin == 0 && k_end < k_blocks; }  // of others
+};
+
+struct WorkSplit {
+  int tiles = 0, k_blocks = 0, workers = 1;
+  int shared_tiles = 0;
+
+  // Shorter pieces of a tile are not worth their way through memory.
+  static constexpr int kShortestPart = 4;
+
+  // With whole tiles only, or with the ragged last wave (and the wave before it, so that parts stay large) shared.
+  static constexpr WorkSplit make(int tiles, int k_blocks, int workers, bool share) {
+    const int rest = tiles % workers;
+    const int shared = rest == 0 ? 0 : rest + (tiles >= workers ? workers : 0);
+    const bool countable = static_cast<std::int64_t>(shared) * k_blocks <= std::numeric_limits<int>::max();
+    return {tiles, k_blocks, workers, share && countable ? shared : 0};
+  }
+
+  // Where share `share` of the k-blocks of all shared tiles begins, counted through the tiles; share 0..workers.
+  TILEGLU_HOST_DEVICE int share_begin(int share) const {
+    const auto even = static_cast<int>(static_cast<std::int64_t>(shared_tiles) * k_blocks * share / workers);
+    const int k = even % k_blocks;
+    if (k < kShortestPart) return even - k;
+    return k_blocks - k < kShortestPart ? even - k + k_blocks : even;
+  }
+  // Also the worker of a share.
+  TILEGLU_HOST_DEVICE int share_of(int worker) const { return workers - 1 - worker; }
+
+  // Calls visitor(worker) for each worker that has a later part of the shared tile whose first part `collector` has.
+  template <class Visitor>
+  TILEGLU_HOST_DEVICE void for_each_part(int collector, int tile, const Visitor& visitor) const {
+    const int tile_end = (tile + 1) * k_blocks;
+    for (int share = share_of(collector) + 1; share_begin(share) < tile_end; ++share) {
+      if (share_begin(share) < share_begin(share + 1)) visitor(share_of(share));  // not an empty share
+    }
+  }
+};
+
+constexpr std::int64_t ceil_div(std::int64_t x, std::int64_t y) {
+  return (x + y - 1) / y;
+}
+
+// Tiles of a cluster along m and n.
+constexpr std::int64_t cluster_tiles_m(const KernelConfig& c, const Problem& p) {
+  return ceil_div(p.m, static_cast<std::int64_t>(c.tile_m) * c.cluster_m);
+}
+constexpr std::int64_t cluster_tiles_n(const KernelConfig& c, const Problem& p) {
+  return ceil_div(2 * p.n, static_cast<std::int64_t>(c.tile_n2) * c.cluster_n);
+}
+
+// The work of a kernel's persistent grid; p fits the kernel (planner.hpp).
+constexpr WorkSplit split_of(const KernelConfig& c, const Problem& p, int sm_count) {
+  const std::int64_t tiles = cluster_tiles_m(c, p) * cluster_tiles_n(c, p);
+  const std::int64_t k_blocks = ceil_div(p.k, c.tile_k);
+  const std::int64_t most = sm_count * c.ctas / (c.cluster_m * c.cluster_n);
+  // Workers beyond the number of tiles need a share that is worth it.
+  const std::int64_t useful = c.shared ? tiles * ceil_div(k_blocks, WorkSplit::kShortestPart) : tiles;
+  const std::int64_t workers = useful < most ? useful : (most > 0 ? most : 1);
+  return WorkSplit::make(static_cast<int>(tiles), static_cast<int>(k_blocks), static_cast<int>(workers), c.shared);
+}
+
+// The items of one worker, in the order of their execution: its share of the shared tiles, then whole tiles.
+struct WorkCursor {
+  WorkSplit split;
+  int position, end;  // in the worker's share
+  int next_tile;
+
+  TILEGLU_HOST_DEVICE WorkCursor(const WorkSplit& work, int worker)
+      : split(work),
+        position(work.share_begin(work.share_of(worker))),
+        end(work.share_begin(work.share_of(worker) + 1)),
+        next_tile(work.shared_tiles + worker) {}
+
+  TILEGLU_HOST_DEVICE bool next(WorkItem& item) {
+    if (position < end) {
+      item.tile = position / split.k_blocks;
+      item.k_begin = position % split.k_blocks;
+      const int rest = item.k_begin + end - position;
+      item.k_end = rest < split.k_blocks ? rest : split.k_blocks;
+      position += item.k_end - item.k_begin;
+      return true;
+    }
+    item = {next_tile, 0, split.k_blocks};
+    next_tile += split.workers;
+    return item.tile < split.tiles;
+  }
+};
+
+}  // namespace tileglu

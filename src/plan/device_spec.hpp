@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace tileglu {
+
+struct Tuning;
 
 struct DeviceSpec {
   std::string name;
@@ -14,6 +17,7 @@ struct DeviceSpec {
   std::int64_t l2_bytes = 0;
   std::int64_t shared_memory_per_block = 0;  // bytes, opt-in limit
   int sm_clock_khz = 0;
+  std::shared_ptr<const Tuning> tuning = nullptr;  // kernels measured on such GPUs; none: the time model alone
 };
 
 }  // namespace tileglu

@@ -5,6 +5,7 @@
 #include "core/format.hpp"
 #include "core/names.hpp"
 #include "plan/sm90_configs.hpp"
+#include "plan/tuning.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -115,6 +116,24 @@ Status none_legal(const std::vector<Candidate>& list) {
   return {Code::kNotSupported, text};
 }
 
+// The legal candidate that was measured to be the fastest; else list.end().
+std::vector<Candidate>::iterator measured(std::vector<Candidate>& list, const Problem& problem,
+                                          const DeviceSpec& device) {
+  const TuningKey key = tuning_key(problem, device);
+  for (const TuningTable* table : {&device.tuning->user, &device.tuning->shipped}) {
+    const auto row = table->find(key);
+    if (row == table->end()) continue;
+    const auto found = std::ranges::find_if(list, [&](const Candidate& candidate) {
+      const KernelConfig& config = kSm90Configs[static_cast<std::size_t>(candidate.row)];
+      return candidate.legal.ok() && config_name(config) == row->second.kernel;
+    });
+    if (found == list.end()) continue;
+    found->measured_us = row->second.median_us;
+    return found;
+  }
+  return list.end();
+}
+
 }  // namespace
 
 Status legal(const KernelConfig& config, const Problem& problem, const DeviceSpec& device) {
@@ -137,7 +156,7 @@ std::vector<Candidate> candidates(const Problem& problem, const DeviceSpec& devi
   for (std::size_t row = 0; row < kSm90Configs.size(); ++row) {
     const KernelConfig& config = kSm90Configs[row];
     if (!is_named(config, kernel)) continue;
-    Candidate candidate{.row = static_cast<int>(row), .legal = legal(config, problem, device), .predicted_us = 0};
+    Candidate candidate{.row = static_cast<int>(row), .legal = legal(config, problem, device)};
     if (invariant && candidate.legal.ok()) candidate.legal = batch_invariant(config);
     if (candidate.legal.ok()) candidate.predicted_us = predict_us(config, problem, device);
     list.push_back(std::move(candidate));
@@ -153,6 +172,9 @@ Result<Candidate> choose(const Problem& problem, const DeviceSpec& device, std::
   std::vector<Candidate> list = candidates(problem, device, kernel, invariant);
   if (list.empty()) return unknown(kernel);
   if (!list.front().legal.ok()) return none_legal(list);
+  if (kernel.empty() && device.tuning != nullptr) {
+    if (const auto tuned = measured(list, problem, device); tuned != list.end()) return std::move(*tuned);
+  }
   return std::move(list.front());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planner of the sm90 backend: candidates -> legal, with reason -> predicted time -> best. Pure functions of the
-// problem and the device description; no CUDA headers.
+// Planner of the sm90 backend: candidates -> legal, with reason -> measured or else predicted time -> best. Pure
+// functions of the problem and the device description; no CUDA headers.
 #pragma once
 
 #include "core/problem.hpp"
@@ -17,6 +17,7 @@ struct Candidate {
   int row = 0;              // index into kSm90Configs
   Status legal;             // OK, or kNotSupported and the rule that the problem breaks
   double predicted_us = 0;  // only if legal
+  double measured_us = 0;   // of the tuning row that chose it; 0: the time model did
 };
 
 // Whether the kernel can run the problem on the device.
@@ -28,7 +29,9 @@ double predict_us(const KernelConfig& config, const Problem& problem, const Devi
 // All rows whose family or full name is `kernel` (all rows if empty), best legal first.
 std::vector<Candidate> candidates(const Problem& problem, const DeviceSpec& device, std::string_view kernel = {},
                                   bool invariant = false);
-// The best legal row; else kInvalidArgument for an unknown name, or kNotSupported with the reason of each row.
+// The best legal row; else kInvalidArgument for an unknown name, or kNotSupported with the reason of each row. With no
+// `kernel` named, the row that device.tuning has for the problem comes first: the user's, then the shipped one. A row
+// whose kernel does not exist or is not legal is passed over.
 Result<Candidate> choose(const Problem& problem, const DeviceSpec& device, std::string_view kernel = {},
                          bool invariant = false);
 

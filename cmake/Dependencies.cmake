@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is needed from outside; docs/dependencies.md says why. Library: fmt (header-only), nlohmann-json only for the tool.
+# What is needed from outside; docs/dependencies.md says why. Library: fmt and nlohmann-json (headers only).
 find_package(fmt 9 REQUIRED)
 get_target_property(fmt_includes fmt::fmt-header-only INTERFACE_INCLUDE_DIRECTORIES)
 find_package(Threads REQUIRED)

@@ -2,6 +2,7 @@
 // runtime.hpp over the CUDA runtime, which is linked statically and itself opens libcuda at run time: a binary built
 // with CUDA starts on machines without a driver and says here what is missing.
 #include "core/format.hpp"
+#include "io/tuning_cache.hpp"
 #include "runtime/device_guard.hpp"
 #include "runtime/nvml.hpp"
 #include "runtime/runtime.hpp"
@@ -66,7 +67,8 @@ Result<DeviceSpec> ask_device_spec(int device) {
                     .sm_count = properties.multiProcessorCount,
                     .l2_bytes = properties.l2CacheSize,
                     .shared_memory_per_block = static_cast<std::int64_t>(properties.sharedMemPerBlockOptin),
-                    .sm_clock_khz = clock_khz};
+                    .sm_clock_khz = clock_khz,
+                    .tuning = io::process_tuning()};
 }
 
 cudaStream_t stream_of(const Stream& stream) {

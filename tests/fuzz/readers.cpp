@@ -4,6 +4,7 @@
 #include "io/npy.hpp"
 #include "io/safetensors.hpp"
 #include "io/shard_index.hpp"
+#include "io/tuning_text.hpp"
 
 #include <cstdint>
 #include <cstdio>
@@ -102,6 +103,13 @@ void check_index(std::string_view text) {
   }
 }
 
+void check_tuning(std::string_view text) {
+  const auto table = parse_tuning(text, "fuzz.json");
+  if (!table.ok()) return check_refusal(table.status());
+  const auto again = parse_tuning(tuning_text(table.value(), "again"), "again");
+  require(again.ok() && again.value() == table.value(), "a tuning table survives being written again");
+}
+
 }  // namespace
 }  // namespace tileglu::io
 
@@ -112,5 +120,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   tileglu::io::check_as_header(text);
   tileglu::io::check_npy(bytes);
   tileglu::io::check_index(text);
+  tileglu::io::check_tuning(text);
   return 0;
 }

@@ -38,6 +38,8 @@ std::vector<std::string> seeds() {
       npy(3, "{'descr': '<V2', 'fortran_order': False, 'shape': (), }\n", 2),
       R"({"metadata":{"total_size":8},"weight_map":{"a":"x.safetensors","b":"d/y.safetensors"}})",
       R"({"weight_map":{"a":"../x"}})",
+      R"({"schema_version": 1, "about": "x", "rows": [{"device":"NVIDIA H200","sm_count":132,"version":"0.1.0",)"
+      R"("dtype":"bf16","activation":"silu","layout":"gate_up","n":64,"k":8,"m":1,"kernel":"a","median_us":1.5}]})",
       R"({"\u0000\ud83d\ude00":[-1,1e5,true,null,"\\\"\n"]})",
       "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n",
   };

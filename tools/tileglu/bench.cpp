@@ -19,9 +19,6 @@ namespace tileglu::tool {
 namespace {
 
 enum class GraphUse { kAuto, kOn, kOff };
-// Where launches from the host would show: decode, and calls shorter than this on a device that reaches kGraphFlops.
-constexpr std::int64_t kGraphTokens = 128;
-constexpr double kGraphCallUs = 50, kGraphFlops = 700e12;
 
 struct BenchOptions {
   CommonOptions common;
@@ -95,8 +92,7 @@ Status prepare_output(const std::string& path) {
 
 bool wants_graph(const BenchOptions& options, Memory memory, const Shape& shape) {
   if (options.graph != GraphUse::kAuto) return options.graph == GraphUse::kOn;
-  if (memory == Memory::kHost) return false;
-  return shape.m <= kGraphTokens || flops(shape) / kGraphFlops * 1e6 < kGraphCallUs;
+  return memory == Memory::kCuda && needs_graph(shape);
 }
 
 Result<int> finish(const BenchOptions& options, const BenchRun& run) {

@@ -15,7 +15,7 @@ namespace {
 constexpr double kPartialRoundingSlack = 2;  // cuBLAS may round partial sums of the activation-free GEMM
 
 template <class Word>
-std::int64_t count_poison(const std::vector<std::byte>& bytes) {
+std::int64_t count_poison(std::span<const std::byte> bytes) {
   constexpr auto kPoison = static_cast<Word>(0x7E7E7E7EU);
   static_assert(kPoison % 256 == reference::kPoisonByte);
   std::int64_t count = 0;
@@ -29,11 +29,11 @@ std::int64_t count_poison(const std::vector<std::byte>& bytes) {
 
 }  // namespace
 
-Result<ResultCheck> ResultCheck::make(const Problem& problem, const SyntheticData& data) {
+Result<ResultCheck> ResultCheck::make(const Problem& problem, const SyntheticData& data, std::int64_t rows) {
   ResultCheck check;
   check.problem_ = problem;
   check.sample_ = problem;
-  const std::int64_t rows = std::min(problem.m, kCheckedRows);
+  rows = std::min(problem.m, rows);
   check.step_ = rows > 1 ? (problem.m - 1) / (rows - 1) : 1;
   check.first_ = problem.m - 1 - (rows - 1) * check.step_;  // the last row is always among them
   check.sample_.m = rows;
@@ -53,7 +53,7 @@ Result<ResultCheck> ResultCheck::make(const Problem& problem, const SyntheticDat
   return check;
 }
 
-ResultCheck::Outcome ResultCheck::output(const std::string& kernel, std::vector<std::byte>& y, Fault fault) const {
+ResultCheck::Outcome ResultCheck::output(const std::string& kernel, std::span<std::byte> y, Fault fault) const {
   void* rows = y.data() + static_cast<std::size_t>(first_ * problem_.ldy) * size_of(problem_.dtype_y);
   inject(fault, sample_, preactivations_, rows);
   const Verdict verdict = judge(sample_, yardstick_, {.kernel = kernel, .y = rows});

@@ -5,6 +5,7 @@
 #include "check.hpp"
 #include "synthetic.hpp"
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,14 +15,14 @@ inline constexpr std::int64_t kCheckedRows = 8;
 
 class ResultCheck {
  public:
-  static Result<ResultCheck> make(const Problem& problem, const SyntheticData& data);
+  static Result<ResultCheck> make(const Problem& problem, const SyntheticData& data, std::int64_t rows = kCheckedRows);
 
   struct Outcome {
     double relative_error = 0;  // of the checked rows
     std::string reason = {};    // empty: right
   };
   // y: the whole output on the host, [m, ldy]; `fault` spoils it first.
-  Outcome output(const std::string& kernel, std::vector<std::byte>& y, Fault fault) const;
+  Outcome output(const std::string& kernel, std::span<std::byte> y, Fault fault) const;
   // product: [m,2n] of an activation-free GEMM over weights in this layout, rows of `ld` elements.
   Outcome product(Layout layout, std::int64_t ld, const std::vector<std::byte>& product) const;
 

@@ -13,6 +13,9 @@ namespace {
 
 constexpr double kCachesToExceed = 3;
 constexpr int kMaxSets = 1024;
+// Decode, and calls shorter than this on a device that reaches kGraphFlops.
+constexpr std::int64_t kGraphTokens = 128;
+constexpr double kGraphCallUs = 50, kGraphFlops = 700e12;
 
 class ShapeBench {
  public:
@@ -185,6 +188,15 @@ double bytes_moved(const Shape& shape, Dtype dtype, Dtype dtype_y) {
   return static_cast<double>(size_of(dtype)) * (m * k + 2 * n * k) + static_cast<double>(size_of(dtype_y)) * m * n;
 }
 
+int sets_past_cache(double set_bytes, Memory memory, int device) {
+  const auto cache = static_cast<double>(last_cache_bytes(memory, device));
+  return std::clamp(static_cast<int>(std::ceil(kCachesToExceed * cache / set_bytes)), 2, kMaxSets);
+}
+
+bool needs_graph(const Shape& shape) {
+  return shape.m <= kGraphTokens || flops(shape) / kGraphFlops * 1e6 < kGraphCallUs;
+}
+
 Result<ShapeResult> bench_shape(const Shape& shape, Activation activation, const std::vector<Contender>& contenders,
                                 const BenchSettings& settings) {
   const Problem problem{.dtype = settings.dtype,
@@ -201,10 +213,7 @@ Result<ShapeResult> bench_shape(const Shape& shape, Activation activation, const
                         .ldy = shape.n};
   ShapeResult result{.shape = shape, .activation = activation, .cuda_graph = settings.cuda_graph};
   result.set_bytes = bytes_moved(shape, settings.dtype, settings.dtype_y);
-  if (settings.cold) {
-    const auto cache = static_cast<double>(last_cache_bytes(settings.memory, settings.device));
-    result.sets = std::clamp(static_cast<int>(std::ceil(kCachesToExceed * cache / result.set_bytes)), 2, kMaxSets);
-  }
+  if (settings.cold) result.sets = sets_past_cache(result.set_bytes, settings.memory, settings.device);
   ShapeBench bench(problem, settings);
   TILEGLU_TRY(bench.prepare(result.sets));
   for (const Contender& contender : contenders) {

@@ -57,4 +57,9 @@ Result<ShapeResult> bench_shape(const Shape& shape, Activation activation, const
 double flops(const Shape& shape);
 double bytes_moved(const Shape& shape, Dtype dtype, Dtype dtype_y);
 
+// Buffer sets of this many bytes that a rotation past the cache needs.
+int sets_past_cache(double set_bytes, Memory memory, int device);
+// Whether launches from the host would show on a GPU, so that calls are timed in a CUDA graph.
+bool needs_graph(const Shape& shape);
+
 }  // namespace tileglu::tool

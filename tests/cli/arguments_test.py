@@ -9,7 +9,6 @@ WRONG = [
     # arguments, what the line must name
     ((), ("sub-command", "info", "verify")),
     (("frobnicate",), ("frobnicate", "info", "bench")),
-    (("tune",), ("tune",)),
     (("roofline",), ("roofline",)),
     (("report",), ("report",)),
     (("--frobnicate",), ("--frobnicate",)),
@@ -51,6 +50,11 @@ WRONG = [
     (("bench", *SHAPE, "--samples", "0"), ("--samples", "0", "from 1")),
     (("bench", *SHAPE, "--min-time", "-1"), ("--min-time", "-1")),
     (("bench", *SHAPE, "--cuda-graph", "maybe"), ("--cuda-graph", "maybe")),
+    (("tune",), ("--model", "--n", "--k")),
+    (("tune", *SHAPE, "--m", "0"), ("--m", "0", "from 1")),
+    (("tune", *SHAPE, "--budget", "0"), ("--budget", "0", "from 1")),
+    (("tune", *SHAPE, "--backend", "cublas"), ("--backend", "cublas", "sm90")),
+    (("tune", *SHAPE, "--kernel", "nobody"), ("--kernel", "nobody")),
     (("run",), ("--",)),
     (("run", "--weights", "w.safetensors"), ("--input",)),
     (("run", "--weights", "w.safetensors", "--input", "x.npy", "--layer", "minus"), ("--layer", "minus")),
@@ -71,7 +75,7 @@ WRONG = [
      ("--kernel", "nobody")),
     (("unpack", "--weights", "w.safetensors"), ("--output",)),
 ]
-COMMANDS = ("info", "models", "run", "verify", "bench", "pack", "unpack")
+COMMANDS = ("info", "models", "run", "verify", "bench", "tune", "pack", "unpack")
 
 
 class WrongArguments(tool.ToolTest):

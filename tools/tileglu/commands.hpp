@@ -11,6 +11,7 @@ void add_models(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
+void add_tune(CLI::App& app, Action& action);
 void add_pack(CLI::App& app, Action& action);
 void add_unpack(CLI::App& app, Action& action);
 

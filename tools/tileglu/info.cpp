@@ -5,6 +5,7 @@
 #include "core/format.hpp"
 #include "core/names.hpp"
 #include "environment.hpp"
+#include "io/tuning_cache.hpp"
 #include "library.hpp"
 #include "output.hpp"
 #include "runtime/runtime.hpp"
@@ -88,12 +89,23 @@ Json devices_json() {
   return devices;
 }
 
+Json tuning_json() {
+  const std::filesystem::path path = io::tuning_cache_path();
+  const std::shared_ptr<const Tuning>& tuning = io::process_tuning();
+  return {{"file", path.empty() ? Json(nullptr) : Json(path.string())},
+          {"rows", tuning == nullptr ? 0 : tuning->user.size()},
+          {"shipped_rows", tuning == nullptr ? 0 : tuning->shipped.size()}};
+}
+
 std::string text_of(const Json& document) {
   std::string text = document["build"].get<std::string>() + "\n";
   text += formatted("processor: {}, {} cores\n", document["processor"]["name"].get<std::string>(),
                     document["processor"]["cores"].get<int>());
   for (const Json& device : document["devices"]) text += "gpu: " + device.dump() + "\n";
   if (document["devices"].empty()) text += "gpu: none: " + document["cuda"].get<std::string>() + "\n";
+  const Json& tuning = document["tuning"];
+  text += formatted("tuning: {} rows in {}, {} in the library\n", tuning["rows"].get<int>(), tuning["file"].dump(),
+                    tuning["shipped_rows"].get<int>());
   for (const Json& backend : document["backends"]) {
     const bool available = backend["available"].get<bool>();
     text += formatted("backend {}: {}\n", backend["backend"].get<std::string>(),
@@ -115,6 +127,7 @@ Result<int> info(const InfoOptions& options) {
   document["processor"] = device_facts(Memory::kHost, 0);
   document["cuda"] = runtime::cuda_status().text();
   document["devices"] = devices_json();
+  document["tuning"] = tuning_json();
   Json rows = Json::array();
   for (const Backend* backend : chosen_backends(options.common.backend)) {
     rows.push_back(backend_json(*backend, options.common.kernel));

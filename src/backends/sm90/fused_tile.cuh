@@ -30,9 +30,9 @@ struct FusedTile {
   static constexpr int kThreads = 128 * (1 + kConsumers);
   static constexpr int kCtas = Ctas;  // that share an SM
   static constexpr int kAccumulators = 2 * kTileM * kHalf / (128 * kSharers);  // of a thread
-  // A thread of each of three warpgroups, 512 together: what leaves no spill on either side.
-  static constexpr int kProducerRegisters = Passes == 2 ? 56 : kAccumulators > 120 ? 48 : 72;
-  static constexpr int kConsumerRegisters = (512 - kProducerRegisters) / 16 * 8;
+  // A thread of each of three warpgroups has 168 at first; what leaves no spill on either side.
+  static constexpr int kProducerRegisters = Passes == 2 ? 56 : kAccumulators > 120 ? 40 : 72;
+  static constexpr int kConsumerRegisters = (3 * 168 - kProducerRegisters) / 2;
 
   static constexpr int kStageBytes = (kTileM + kWeightRows) * kTileK * 2;
   // A CTA's share of the SM's 228 KiB, less 1 KiB that each has to leave, the staging buffers, barriers and the alignment.

@@ -126,6 +126,69 @@ class BenchTable(Folder):
         self.assertNotEqual(self.run_script().returncode, 0)
 
 
+class TuningTable(Folder):
+    def measured(self, name, *rows):
+        shape = {"m": 512, "n": 64, "k": 32, "dtype": "bf16", "activation": "silu", "backend": "sm90",
+                 "layout": "separate", "status": "ok"}
+        document = {"version": "0.1.0", "commit": "abc", "rows": [shape | row for row in rows],
+                    "environment": {"device": {"name": "NVIDIA H200", "sm_count": 132}}}
+        return self.write(name, json.dumps(document))
+
+    def table(self, *files):
+        out = self.folder / "table.json"
+        done = python("tuning_table.py", *map(str, files), "--output", str(out))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(out.read_text())
+
+    def winner(self, *rows):
+        (row,) = self.table(self.measured("b.json", *rows))["rows"]
+        return row["kernel"], row["median_us"]
+
+    def test_the_fastest_good_kernel_of_each_shape(self):
+        rows = (
+            {"contender": "tileglu", "config": "a", "median_us": 20.0},
+            {"contender": "b", "config": "b", "median_us": 10.0},
+            {"contender": "c", "config": "c", "median_us": 1.0, "status": "wrong"},
+            {"contender": "cublas_merged", "config": "merged", "backend": "cublas", "median_us": 2.0},
+        )
+        self.assertEqual(self.winner(*rows), ("b", 10.0))
+        (row,) = self.table(self.measured("b.json", *rows))["rows"]
+        self.assertEqual(set(row), {"device", "sm_count", "version", "dtype", "activation", "layout", "n", "k", "m",
+                                    "kernel", "median_us"})
+
+    def test_ties_go_to_the_planner(self):
+        planned = {"contender": "tileglu", "config": "a", "median_us": 100.4}
+        self.assertEqual(self.winner(planned, {"contender": "b", "config": "b", "median_us": 100.0}), ("a", 100.4))
+        self.assertEqual(self.winner(planned, {"contender": "b", "config": "b", "median_us": 99.0}), ("b", 99.0))
+
+    def test_a_kernel_under_two_names_has_their_mean(self):
+        rows = ({"contender": "tileglu", "config": "a", "median_us": 10.0},
+                {"contender": "a", "config": "a", "median_us": 20.0},
+                {"contender": "b", "config": "b", "median_us": 14.0})
+        self.assertEqual(self.winner(*rows), ("b", 14.0))
+
+    def test_layouts_without_the_planners_choice_are_left_out(self):
+        rows = ({"contender": "tileglu", "config": "a", "median_us": 10.0},
+                {"contender": "g8", "config": "g8", "median_us": 1.0, "layout": "interleaved_8"})
+        self.assertEqual(self.winner(*rows), ("a", 10.0))
+
+    def test_later_files_replace_rows_and_shapes_are_sorted(self):
+        first = self.measured("1.json", *({"contender": "tileglu", "config": "a", "median_us": 9.0, "m": m}
+                                          for m in (1024, 512)))
+        second = self.measured("2.json", {"contender": "tileglu", "config": "b", "median_us": 11.0})
+        rows = self.table(first, second)["rows"]
+        self.assertEqual([(row["m"], row["kernel"]) for row in rows], [(512, "b"), (1024, "a")])
+
+    def test_no_rows_is_a_table_too(self):
+        self.assertEqual(self.table(self.measured("b.json"))["rows"], [])
+
+    def test_other_files_are_refused(self):
+        done = python("tuning_table.py", str(self.write("x.json", "{}")), "--output", str(self.folder / "t.json"))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("x.json", done.stderr)
+        self.assertFalse((self.folder / "t.json").exists())
+
+
 class TestSummary(Folder):
     def summary(self):
         done = python("test_summary.py", str(self.folder))

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of the C ABI, made by name or by the arrays of a call, and the cache of the latter."""
+
+import ctypes
+
+from . import _library
+from ._errors import InvalidArgument, NotSupported
+from ._names import ACTIVATIONS, BACKENDS, DTYPES, HOST, LAYOUTS, MEMORIES, code, name_of
+
+_state = _library.ThreadState()
+
+
+class Plan:
+    """A problem with the kernel chosen for it. Immutable; may be run by many threads at once.
+
+    Made by tileglu.plan(). `workspace` is what run() needs, in bytes; on host memory and for torch and CuPy arrays it is
+    found by itself. `backend` and `kernel` are names, `describe()` says why others were passed over.
+    """
+
+    __slots__ = ("_pointer", "_destroy", "_run", "fields", "workspace")
+
+    def __init__(self, fields, options):
+        """fields: those of tileglu_problem after struct_size, in order; options: a tileglu_options."""
+        library = _library.library()
+        self._destroy = None
+        pointer = ctypes.c_void_p()
+        _library.check(library.tileglu_plan_create(_problem(fields), options, ctypes.byref(pointer)))
+        self._pointer, self._destroy, self._run = pointer, library.tileglu_plan_destroy, library.tileglu_plan_run
+        self.fields = fields
+        self.workspace = library.tileglu_plan_workspace(pointer)
+
+    def __del__(self):
+        if self._destroy is not None:
+            self._destroy(self._pointer)
+
+    def __repr__(self):
+        sizes = ", ".join(f"{name}={value}" for name, value in zip("mnk", self.fields[7:10]))
+        return f"<tileglu.Plan {sizes}: {self.backend} {self.kernel}>"
+
+    def describe(self):
+        """Backend, kernel configuration, and why the backends and kernels before it were passed over."""
+        return _library.library().tileglu_plan_describe(self._pointer).decode()
+
+    @property
+    def backend(self):
+        """"sm90", "cublas", "cpu", or "none" if there is nothing to compute."""
+        return _library.library().tileglu_plan_backend(self._pointer).decode()
+
+    @property
+    def kernel(self):
+        """Name of the kernel configuration."""
+        return _library.library().tileglu_plan_kernel(self._pointer).decode()
+
+    def run(self, x, gate, up=None, *, out, stream=None, workspace=None):
+        """Runs on arrays of the plan's own sizes, dtypes and row strides, and returns `out`.
+
+        x [..., k]; gate [n, k] and up [n, k], or one merged gate [2n, k] without up; out [..., n]. `stream` as in glu().
+        `workspace`: (address, bytes) of 256-byte aligned memory on the operands' device, where it cannot be found by
+        itself. InvalidArgument if an array differs from the plan; nothing is ever copied.
+        """
+        from . import _call
+
+        return _call.run_plan(self, x, gate, up, out, stream, workspace)
+
+    def launch(self, a, gate, up, y, stream, workspace):
+        """Runs on addresses. workspace: address of self.workspace bytes; on host memory it may be 0."""
+        args = _state.args
+        args.a, args.gate, args.up, args.y, args.stream = a, gate, up, y, stream
+        size = self.workspace
+        if size:
+            if not workspace and self.fields[4] == HOST:
+                workspace = _state.host_workspace(size)
+            args.workspace, args.workspace_bytes = workspace, size
+        status = self._run(self._pointer, _state.args_reference)
+        if status:
+            _library.check(status)
+
+
+def _problem(fields):
+    problem = _library.Problem()
+    for (name, _), value in zip(_library.Problem._fields_[1:], fields):
+        if not -(2**63) <= value < 2**63:
+            raise InvalidArgument(f"{name}={value} does not fit into 64 bits")
+        setattr(problem, name, value)
+    return problem
+
+
+def _options(backend, kernel):
+    return _library.Options(backend=code(BACKENDS, backend, "backend"), kernel=str(kernel or "").encode())
+
+
+# --- For the arrays of a call -----------------------------------------------------------------------------------------
+
+_cache = {}
+_CACHE_SIZE = 4096  # a serving process sees a bounded set of m; beyond that the cache starts anew
+
+
+def cached(fields, backend, kernel):
+    """The plan for the fields of a tileglu_problem. Refusals are not cached, since what was missing may appear."""
+    key = (fields, backend, kernel)
+    plan = _cache.get(key)
+    if plan is None:
+        plan = Plan(fields, _options(backend, kernel))
+        if len(_cache) >= _CACHE_SIZE:
+            _cache.clear()
+        _cache[key] = plan
+    return plan
+
+
+# --- By name ----------------------------------------------------------------------------------------------------------
+
+
+def plan(
+    m, n, k, *, dtype="bf16", activation="silu", layout="separate", memory="cuda", device=0, out_dtype=None, alignment=0,
+    lda=0, ld_gate=0, ld_up=0, ldy=0, backend="auto", kernel="",
+):  # fmt: skip
+    """Chooses the kernel for a problem; see tileglu.Plan. Needs no arrays and launches nothing.
+
+    m tokens, n columns of the result, k columns of x. dtype and out_dtype: "bf16", "fp16", "fp32" (out_dtype None: as
+    dtype). memory: "cuda" or "host"; device: CUDA ordinal. alignment: bytes that every address is a multiple of (0: 16).
+    lda, ld_gate, ld_up, ldy: row strides in elements (0: contiguous). backend, kernel: as in glu().
+    Raises InvalidArgument, NotSupported or NotAvailable with the reason.
+    """
+    return Plan(_fields(m, n, k, dtype, activation, layout, memory, device, out_dtype, alignment, lda, ld_gate, ld_up, ldy),
+                _options(backend, kernel))  # fmt: skip
+
+
+def can_implement(
+    m, n, k, *, dtype="bf16", activation="silu", layout="separate", memory="cuda", device=0, out_dtype=None, alignment=0,
+    lda=0, ld_gate=0, ld_up=0, ldy=0, backend="auto", kernel="",
+):  # fmt: skip
+    """(True, "") if plan() with the same arguments would succeed, else (False, reason). InvalidArgument for wrong names."""
+    fields = _fields(m, n, k, dtype, activation, layout, memory, device, out_dtype, alignment, lda, ld_gate, ld_up, ldy)
+    reason = ctypes.create_string_buffer(4096)
+    status = _library.library().tileglu_can_implement(_problem(fields), _options(backend, kernel), reason, len(reason))
+    return status == 0, reason.value.decode("utf-8", "replace")
+
+
+def _fields(m, n, k, dtype, activation, layout, memory, device, out_dtype, alignment, lda, ld_gate, ld_up, ldy):
+    return (
+        code(DTYPES, dtype, "dtype"),
+        0 if out_dtype is None else code(DTYPES, out_dtype, "out_dtype"),
+        code(ACTIVATIONS, activation, "activation"),
+        code(LAYOUTS, layout, "layout"),
+        code(MEMORIES, memory, "memory"),
+        device, alignment, m, n, k, lda, ld_gate, ld_up, ldy,
+    )  # fmt: skip
+
+
+# --- Kernels ----------------------------------------------------------------------------------------------------------
+
+
+def backends():
+    """{backend: None if it can run on this machine, else the reason why not}."""
+    library = _library.library()
+    return {
+        name: None if library.tileglu_backend_available(number) == 0 else library.tileglu_last_error().decode()
+        for name, number in BACKENDS.items()
+        if name != "auto"
+    }
+
+
+def kernels(backend):
+    """Names that `kernel=` accepts together with this backend."""
+    library, number = _library.library(), code(BACKENDS, backend, "backend")
+    names = []
+    while (name := library.tileglu_kernel_name(number, len(names))) is not None:
+        names.append(name.decode())
+    return names
+
+
+def scratch(plan, framework, array, name):
+    """(owner, address) of the plan's workspace for arrays of a framework; (None, 0) if there is none to bring."""
+    if not plan.workspace or plan.fields[4] == HOST:
+        return None, 0
+    if framework.scratch is None:
+        raise NotSupported(
+            f"the plan ({plan.backend} {plan.kernel}) needs {plan.workspace} bytes of workspace, and tileglu cannot allocate "
+            f"for {name}, a {type(array).__qualname__}: use tileglu.plan(...).run(..., workspace=(address, bytes))"
+        )
+    return framework.scratch(plan.workspace, array)
+
+
+def same_fields(plan, fields):
+    """InvalidArgument if arrays make another problem than the plan is for. The library checks the alignment itself."""
+    names = [name for name, _ in _library.Problem._fields_[1:]]
+    for name, wanted, found in zip(names, _resolved(plan.fields), _resolved(fields)):
+        if found != wanted and name != "alignment":
+            table = {"dtype": DTYPES, "dtype_y": DTYPES, "activation": ACTIVATIONS, "layout": LAYOUTS, "memory": MEMORIES}
+            if name in table:
+                wanted, found = name_of(table[name], wanted), name_of(table[name], found)
+            raise InvalidArgument(f"the arrays have {name}={found}; this plan was made for {name}={wanted}")
+
+
+def _resolved(fields):
+    """With the defaults filled in as the library does; a row stride of at most one row is 0."""
+    dtype, dtype_y, activation, layout, memory, device, alignment, m, n, k, lda, ld_gate, ld_up, ldy = fields
+    merged = layout != LAYOUTS["separate"]
+    gate_rows = 2 * n if merged else n
+    strides = [
+        0 if rows <= 1 else ld or columns
+        for rows, columns, ld in ((m, k, lda), (gate_rows, k, ld_gate), (0 if merged else n, k, ld_up), (m, n, ldy))
+    ]
+    return (dtype, dtype_y or dtype, activation, layout, memory, device if memory != HOST else 0, alignment or 16, m, n, k,
+            *strides)  # fmt: skip

@@ -92,6 +92,13 @@ def _dtype(table, dtype, spelling, name):
 _SPELLINGS = {"bfloat16": DTYPES["bf16"], "float16": DTYPES["fp16"], "float32": DTYPES["fp32"]}
 
 
+def _in_elements(shape, strides, size, name):
+    """Strides in elements of `size` bytes. What a dimension of size 1 says means nothing."""
+    if any(stride % size for length, stride in zip(shape, strides) if length > 1):
+        raise InvalidArgument(f"{name} has strides of {strides} bytes, not multiples of its element size {size}")
+    return tuple([stride // size for stride in strides])
+
+
 # --- torch ------------------------------------------------------------------------------------------------------------
 
 _torch_dtypes = {}
@@ -148,10 +155,7 @@ def _read_numpy(array, name, _stream):
     kind = array.dtype
     dtype = _dtype(_numpy_dtypes, kind, lambda kind: kind.name if kind.isnative else None, name)
     size = kind.itemsize
-    strides = array.strides
-    if any(stride % size for stride in strides):
-        raise InvalidArgument(f"{name} has strides of {strides} bytes, not multiples of its element size {size}")
-    strides = tuple([stride // size for stride in strides])
+    strides = _in_elements(array.shape, array.strides, size, name)
     return Array(_numpy_pointer(array), array.shape, strides, dtype, HOST, 0, array.flags.writeable, array)
 
 
@@ -254,10 +258,8 @@ def _read_cuda_interface(array, name, _stream):
     strides = interface.get("strides")
     if strides is None:
         strides = _dlpack.compact_strides(shape)
-    elif any(stride % size for stride in strides):
-        raise InvalidArgument(f"{name} has strides of {strides} bytes, not multiples of its element size {size}")
     else:
-        strides = tuple(stride // size for stride in strides)
+        strides = _in_elements(shape, strides, size, name)
     device = _device_of(pointer, name) if pointer else 0
     return Array(pointer, shape, strides, dtype, CUDA, device, not read_only, array)
 

@@ -37,11 +37,6 @@ class Args(_Struct):
     _fields_ += [("workspace_bytes", c_size_t), ("stream", c_void_p)]
 
 
-class Weights(_Struct):
-    _fields_ = [("struct_size", c_uint32), ("layout", c_int32), ("gate", c_void_p), ("up", c_void_p)]
-    _fields_ += [("ld_gate", c_int64), ("ld_up", c_int64)]
-
-
 _PROBLEM, _OPTIONS = POINTER(Problem), POINTER(Options)
 _SIGNATURES = {
     "tileglu_version": (c_int,),

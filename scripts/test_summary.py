@@ -28,8 +28,12 @@ def junit_case(suite, element):
 
 
 def skip_reason(output):
-    """The text given to GTEST_SKIP, which GoogleTest prints on the line after 'file:line: Skipped'."""
+    """The text given to GTEST_SKIP, which GoogleTest prints on the line after 'file:line: Skipped', or to pytest, which
+    prints 'SKIPPED [1] file:line: text'."""
     lines = output.splitlines()
+    for line in lines:
+        if line.startswith("SKIPPED ["):
+            return line.split(": ", 1)[-1].strip()
     for line, following in zip(lines, lines[1:]):
         if line.endswith(": Skipped"):
             return following.strip()

@@ -6,8 +6,8 @@
     y = tileglu.glu_merged(x, gate_up)        # one matrix [2n, k], gate rows first
 
 Arrays may be of NumPy, torch, or anything with __dlpack__ or __cuda_array_interface__; where they lie decides the
-backend, and nothing is copied between host and device. dtypes: bf16, fp16, fp32, one for all operands; sums are fp32 and
-the result is rounded once. Errors are tileglu.Error with the reason.
+backend, and nothing is copied between host and device. dtypes: bf16, fp16, fp32, one for all operands; sums are fp32
+and the result is rounded once. Errors are tileglu.Error with the reason.
 
 tileglu.torch has the torch ops and FusedGatedMLP, tileglu.transformers patches models.
 """
@@ -41,13 +41,13 @@ __all__ = [
 def glu(x, gate, up, activation="silu", *, out=None, stream=None, backend="auto", kernel=""):
     """act(x gate^T) * (x up^T), summed in fp32 and rounded once.
 
-    x: [..., k] with any leading dimensions. Rows may have a stride; an x whose rows are not at one distance (a slice of a
-        middle dimension, an expanded or transposed array) is copied for torch and NumPy, as their own products do, and
-        refused for others.
+    x: [..., k] with any leading dimensions. Rows may have a stride; an x whose rows are not at one distance (a slice of
+        a middle dimension, an expanded or transposed array) is copied for torch and NumPy, as their own products do,
+        and refused for others.
     gate, up: [n, k], each with its own row stride; never copied. dtype and device as x.
     activation: "silu", "gelu_tanh", "gelu_erf", "relu", "sigmoid" or "identity".
-    out: [..., n] on x's device, of any of the dtypes, rows at one distance; None: a new contiguous array of x's kind and
-        dtype (torch, NumPy, CuPy; other kinds need out). It must not overlap an input.
+    out: [..., n] on x's device, of any of the dtypes, rows at one distance; None: a new contiguous array of x's kind
+        and dtype (torch, NumPy, CuPy; other kinds need out). It must not overlap an input.
     stream: CUDA stream as an integer or an object of torch, CuPy or cuda.core; None: the current one of torch or CuPy,
         else the default stream. The caller keeps the arrays alive until the stream has done the work.
     backend, kernel: "auto" and "" leave the choice to the planner; else names of backends() and kernels().
@@ -100,9 +100,8 @@ def verify(*, backend="auto", kernel="", dtype="bf16", activation="silu", layout
     """
     from . import _tool
 
-    arguments = [f"--{name}={value}" for name, value in
-                 (("backend", backend), ("dtype", dtype), ("activation", activation), ("layout", layout), ("m", m), ("n", n),
-                  ("k", k))]  # fmt: skip
+    options = {"backend": backend, "dtype": dtype, "activation": activation, "layout": layout, "m": m, "n": n, "k": k}
+    arguments = [f"--{name}={value}" for name, value in options.items()]
     if kernel:
         arguments.append(f"--kernel={kernel}")
     code, document = _tool.document("verify", *arguments)

@@ -70,8 +70,8 @@ def _find_framework(kind, name):
     if hasattr(kind, "__cuda_array_interface__"):
         return CUDA_INTERFACE
     raise InvalidArgument(
-        f"{name} is a {kind.__module__}.{kind.__qualname__}, which is neither a torch or NumPy array nor has __dlpack__ or "
-        "__cuda_array_interface__"
+        f"{name} is a {kind.__module__}.{kind.__qualname__}, which is no torch or NumPy array and has neither "
+        "__dlpack__ nor __cuda_array_interface__"
     )
 
 
@@ -207,7 +207,8 @@ NUMPY = Framework(
 def _read_dlpack(array, name, stream):
     capsule = _dlpack.capsule_of(array, stream)
     pointer, shape, strides, dtype, memory, device, writable = _dlpack.read(capsule, name)
-    writable = writable and not type(array).__module__.startswith(("jax", "jaxlib"))  # immutable, but not marked as such
+    if type(array).__module__.startswith("jax"):  # immutable, but not marked as such
+        writable = False
     return Array(pointer, shape, strides, DTYPES[dtype], MEMORIES[memory], device, writable, capsule)
 
 

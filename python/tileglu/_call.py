@@ -124,7 +124,9 @@ def stream_number(stream):
     for attribute in ("cuda_stream", "ptr"):
         if hasattr(stream, attribute):
             return int(getattr(stream, attribute))
-    raise InvalidArgument(f"stream is a {type(stream).__qualname__}; it must be an integer or a stream of torch or CuPy")
+    raise InvalidArgument(
+        f"stream is a {type(stream).__qualname__}; it must be an integer or a stream of torch or CuPy"
+    )
 
 
 def _rows(a):

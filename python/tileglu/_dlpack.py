@@ -67,7 +67,9 @@ def read(capsule, name):
         raise NotSupported(f"{name} lies on DLPack device type {tensor.device_type}; tileglu reads CPU and CUDA memory")
     dtype = _DTYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
     if dtype is None:
-        kind = f"{_CODES.get(tensor.code, tensor.code)}{tensor.bits}" + (f"x{tensor.lanes}" if tensor.lanes != 1 else "")
+        kind = f"{_CODES.get(tensor.code, tensor.code)}{tensor.bits}" + (
+            f"x{tensor.lanes}" if tensor.lanes != 1 else ""
+        )
         raise NotSupported(f"{name} has dtype {kind}; tileglu takes bf16, fp16 and fp32")
     shape = tuple(tensor.shape[: tensor.ndim])
     strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else compact_strides(shape)
@@ -87,7 +89,9 @@ def _tensor(capsule, name):
     if _api.PyCapsule_IsValid(capsule, b"dltensor_versioned"):
         managed = _Versioned.from_address(_api.PyCapsule_GetPointer(capsule, b"dltensor_versioned"))
         if managed.major != 1:
-            raise NotSupported(f"{name} is a DLPack {managed.major}.{managed.minor} capsule; tileglu reads 1.x and older")
+            raise NotSupported(
+                f"{name} is a DLPack {managed.major}.{managed.minor} capsule; tileglu reads 1.x and older"
+            )
         return managed.tensor, not managed.flags & _READ_ONLY
     if _api.PyCapsule_IsValid(capsule, b"dltensor"):
         return _DLTensor.from_address(_api.PyCapsule_GetPointer(capsule, b"dltensor")), True

@@ -13,8 +13,8 @@ _state = _library.ThreadState()
 class Plan:
     """A problem with the kernel chosen for it. Immutable; may be run by many threads at once.
 
-    Made by tileglu.plan(). `workspace` is what run() needs, in bytes; on host memory and for torch and CuPy arrays it is
-    found by itself. `backend` and `kernel` are names, `describe()` says why others were passed over.
+    Made by tileglu.plan(). `workspace` is what run() needs, in bytes; on host memory and for torch and CuPy arrays it
+    is found by itself. `backend` and `kernel` are names, `describe()` says why others were passed over.
     """
 
     __slots__ = ("_pointer", "_destroy", "_run", "fields", "workspace")
@@ -43,7 +43,7 @@ class Plan:
 
     @property
     def backend(self):
-        """"sm90", "cublas", "cpu", or "none" if there is nothing to compute."""
+        """Name: "sm90", "cublas", "cpu", or "none" if there is nothing to compute."""
         return _library.library().tileglu_plan_backend(self._pointer).decode()
 
     @property
@@ -54,7 +54,8 @@ class Plan:
     def run(self, x, gate, up=None, *, out, stream=None, workspace=None):
         """Runs on arrays of the plan's own sizes, dtypes and row strides, and returns `out`.
 
-        x [..., k]; gate [n, k] and up [n, k], or one merged gate [2n, k] without up; out [..., n]. `stream` as in glu().
+        x [..., k]; gate [n, k] and up [n, k], or one merged gate [2n, k] without up; out [..., n]. `stream` as in
+        glu().
         `workspace`: (address, bytes) of 256-byte aligned memory on the operands' device, where it cannot be found by
         itself. InvalidArgument if an array differs from the plan; nothing is ever copied.
         """
@@ -111,25 +112,26 @@ def cached(fields, backend, kernel):
 
 
 def plan(
-    m, n, k, *, dtype="bf16", activation="silu", layout="separate", memory="cuda", device=0, out_dtype=None, alignment=0,
-    lda=0, ld_gate=0, ld_up=0, ldy=0, backend="auto", kernel="",
+    m, n, k, *, dtype="bf16", activation="silu", layout="separate", memory="cuda", device=0, out_dtype=None,
+    alignment=0, lda=0, ld_gate=0, ld_up=0, ldy=0, backend="auto", kernel="",
 ):  # fmt: skip
     """Chooses the kernel for a problem; see tileglu.Plan. Needs no arrays and launches nothing.
 
     m tokens, n columns of the result, k columns of x. dtype and out_dtype: "bf16", "fp16", "fp32" (out_dtype None: as
-    dtype). memory: "cuda" or "host"; device: CUDA ordinal. alignment: bytes that every address is a multiple of (0: 16).
-    lda, ld_gate, ld_up, ldy: row strides in elements (0: contiguous). backend, kernel: as in glu().
+    dtype). memory: "cuda" or "host"; device: CUDA ordinal. alignment: bytes that every address is a multiple of (0:
+    16). lda, ld_gate, ld_up, ldy: row strides in elements (0: contiguous). backend, kernel: as in glu().
     Raises InvalidArgument, NotSupported or NotAvailable with the reason.
     """
-    return Plan(_fields(m, n, k, dtype, activation, layout, memory, device, out_dtype, alignment, lda, ld_gate, ld_up, ldy),
-                _options(backend, kernel))  # fmt: skip
+    fields = _fields(m, n, k, dtype, activation, layout, memory, device, out_dtype, alignment, lda, ld_gate, ld_up, ldy)
+    return Plan(fields, _options(backend, kernel))
 
 
 def can_implement(
-    m, n, k, *, dtype="bf16", activation="silu", layout="separate", memory="cuda", device=0, out_dtype=None, alignment=0,
-    lda=0, ld_gate=0, ld_up=0, ldy=0, backend="auto", kernel="",
+    m, n, k, *, dtype="bf16", activation="silu", layout="separate", memory="cuda", device=0, out_dtype=None,
+    alignment=0, lda=0, ld_gate=0, ld_up=0, ldy=0, backend="auto", kernel="",
 ):  # fmt: skip
-    """(True, "") if plan() with the same arguments would succeed, else (False, reason). InvalidArgument for wrong names."""
+    """(True, "") if plan() with the same arguments would succeed, else (False, reason). InvalidArgument for wrong
+    names."""
     fields = _fields(m, n, k, dtype, activation, layout, memory, device, out_dtype, alignment, lda, ld_gate, ld_up, ldy)
     reason = ctypes.create_string_buffer(4096)
     status = _library.library().tileglu_can_implement(_problem(fields), _options(backend, kernel), reason, len(reason))
@@ -175,8 +177,8 @@ def scratch(plan, framework, array, name):
         return None, 0
     if framework.scratch is None:
         raise NotSupported(
-            f"the plan ({plan.backend} {plan.kernel}) needs {plan.workspace} bytes of workspace, and tileglu cannot allocate "
-            f"for {name}, a {type(array).__qualname__}: use tileglu.plan(...).run(..., workspace=(address, bytes))"
+            f"the plan ({plan.backend} {plan.kernel}) needs {plan.workspace} bytes of workspace, and tileglu cannot "
+            f"allocate for {name}, a {type(array).__qualname__}: use tileglu.plan(...).run(..., workspace=...)"
         )
     return framework.scratch(plan.workspace, array)
 
@@ -186,7 +188,13 @@ def same_fields(plan, fields):
     names = [name for name, _ in _library.Problem._fields_[1:]]
     for name, wanted, found in zip(names, _resolved(plan.fields), _resolved(fields)):
         if found != wanted and name != "alignment":
-            table = {"dtype": DTYPES, "dtype_y": DTYPES, "activation": ACTIVATIONS, "layout": LAYOUTS, "memory": MEMORIES}
+            table = {
+                "dtype": DTYPES,
+                "dtype_y": DTYPES,
+                "activation": ACTIVATIONS,
+                "layout": LAYOUTS,
+                "memory": MEMORIES,
+            }
             if name in table:
                 wanted, found = name_of(table[name], wanted), name_of(table[name], found)
             raise InvalidArgument(f"the arrays have {name}={found}; this plan was made for {name}={wanted}")
@@ -201,5 +209,7 @@ def _resolved(fields):
         0 if rows <= 1 else ld or columns
         for rows, columns, ld in ((m, k, lda), (gate_rows, k, ld_gate), (0 if merged else n, k, ld_up), (m, n, ldy))
     ]
-    return (dtype, dtype_y or dtype, activation, layout, memory, device if memory != HOST else 0, alignment or 16, m, n, k,
-            *strides)  # fmt: skip
+    return (
+        dtype, dtype_y or dtype, activation, layout, memory, device if memory != HOST else 0, alignment or 16, m, n, k,
+        *strides,
+    )  # fmt: skip

@@ -37,7 +37,8 @@ def matrix(array, name, what):
     found = rows_of(array.shape, array.strides)
     if found is None:
         raise InvalidArgument(
-            f"{name} of shape {list(array.shape)} has strides {list(array.strides)} (elements); the last must be 1 and the "
-            f"first at least {array.shape[1]}. Weights are used where they lie: make it contiguous once, outside the call"
+            f"{name} of shape {list(array.shape)} has strides {list(array.strides)} (elements); the last must be 1 "
+            f"and the first at least {array.shape[1]}. Weights are used where they lie: make it contiguous once, "
+            "outside the call"
         )
     return found

@@ -22,9 +22,9 @@ _SEPARATE = LAYOUTS["separate"]
 
 
 def glu(x, gate, up, activation="silu", *, out=None, stream=None, backend="auto", kernel=""):
-    """tileglu.glu for tensors. Gradients are computed by recomputing gate and up in the tensors' dtype; autocast casts the
-    operands as it does for nn.Linear; under torch.compile this is the op torch.ops.tileglu.glu. With out= there are no
-    gradients: NotSupported if one is needed. With stream= an explicit CUDA stream is used instead of the current one."""
+    """tileglu.glu for tensors. Gradients are computed by recomputing gate and up in the tensors' dtype; autocast casts
+    the operands as it does for nn.Linear; under torch.compile this is the op torch.ops.tileglu.glu. With out= there are
+    no gradients: NotSupported if one is needed. With stream= that CUDA stream is used instead of the current one."""
     if _plain(x, gate, up, stream):
         return _call.glu(x, gate, up, _SEPARATE, activation, out, stream, backend, kernel)
     if stream is not None:
@@ -63,7 +63,11 @@ def _plain(x, gate, up, stream):
     or casts, and no tensor subclass."""
     if torch.compiler.is_compiling():
         return False
-    if type(x) not in _PLAIN_TYPES or type(gate) not in _PLAIN_TYPES or (up is not None and type(up) not in _PLAIN_TYPES):
+    if (
+        type(x) not in _PLAIN_TYPES
+        or type(gate) not in _PLAIN_TYPES
+        or (up is not None and type(up) not in _PLAIN_TYPES)
+    ):
         return False
     if torch.is_grad_enabled() and (x.requires_grad or gate.requires_grad or (up is not None and up.requires_grad)):
         return False
@@ -91,10 +95,12 @@ def _on_stream(stream, x, function, *arguments, **keywords):
 
 
 _library = torch.library.Library("tileglu", "DEF")
-_library.define("glu(Tensor x, Tensor gate, Tensor up, str activation='silu', str backend='auto', str kernel='') -> Tensor")
 _library.define(
-    "glu_merged(Tensor x, Tensor gate_up, str activation='silu', str order='gate_up', str backend='auto', str kernel='') "
-    "-> Tensor"
+    "glu(Tensor x, Tensor gate, Tensor up, str activation='silu', str backend='auto', str kernel='') -> Tensor"
+)
+_library.define(
+    "glu_merged(Tensor x, Tensor gate_up, str activation='silu', str order='gate_up', str backend='auto', "
+    "str kernel='') -> Tensor"
 )
 _library.define(
     "glu_out(Tensor x, Tensor gate, Tensor up, str activation, str backend, str kernel, Tensor(a!) out) -> ()"
@@ -142,7 +148,9 @@ def _without_gradients(op):
 
     def entry(*arguments):
         if torch.is_grad_enabled() and any(isinstance(a, torch.Tensor) and a.requires_grad for a in arguments):
-            raise NotSupported("out= has no gradients, and an operand requires one: leave out= away, or use torch.no_grad()")
+            raise NotSupported(
+                "out= has no gradients, and an operand requires one: leave out= away, or use torch.no_grad()"
+            )
         with torch._C._AutoDispatchBelowAutograd():
             return op(*arguments)
 
@@ -163,7 +171,12 @@ def _with_autocast(op, device, key):
 
 
 def _register():
-    kernels = {"glu": _glu_op, "glu_merged": _glu_merged_op, "glu_out": _glu_out_op, "glu_merged_out": _glu_merged_out_op}
+    kernels = {
+        "glu": _glu_op,
+        "glu_merged": _glu_merged_op,
+        "glu_out": _glu_out_op,
+        "glu_merged_out": _glu_merged_out_op,
+    }
     fakes = {"glu": _glu_fake, "glu_merged": _glu_merged_fake}
     for name, kernel in kernels.items():
         op = getattr(torch.ops.tileglu, name).default
@@ -205,8 +218,8 @@ class FusedGatedMLP(nn.Module):
 
     @classmethod
     def from_mlp(cls, mlp):
-        """A module that shares the Linear layers of an MLP with gate_proj, up_proj (or gate_up_proj), down_proj and act_fn
-        (or activation_fn). InvalidArgument with the reason if it is not exactly such an MLP."""
+        """A module that shares the Linear layers of an MLP with gate_proj, up_proj (or gate_up_proj), down_proj and
+        act_fn (or activation_fn). InvalidArgument with the reason if it is not exactly such an MLP."""
         from ._mlp import examine
 
         found = examine(mlp)

@@ -6,9 +6,10 @@
     tileglu.transformers.unpatch(model)
 
 Only the `forward` of the MLP modules is replaced, so state_dict, saving, loading and moving work as before. A module is
-patched only if its class computes exactly down(act(gate(x)) * up(x)) as LlamaMLP or Phi3MLP of the installed transformers
-do (its code is compared), and if its layers and its activation function are ones that tileglu has. What is changed later
-(an adapter put around a layer, hooks, another activation) is noticed in each call, which then runs the original.
+patched only if its class computes exactly down(act(gate(x)) * up(x)) as LlamaMLP or Phi3MLP of the installed
+transformers do (its code is compared), and if its layers and its activation function are ones that tileglu has. What is
+changed later (an adapter put around a layer, hooks, another activation) is noticed in each call, which then runs the
+original.
 """
 
 import contextlib
@@ -61,8 +62,8 @@ class Report(NamedTuple):
 def patch(model, *, training=False, strict=False, backend="auto", kernel=""):
     """Replaces the forward of every gated MLP of a model that tileglu can compute; returns a Report.
 
-    training: also patch modules in training mode (the backward pass recomputes gate and up); otherwise they are skipped,
-        and a patched module that is put into training mode runs its original forward.
+    training: also patch modules in training mode (the backward pass recomputes gate and up); otherwise they are
+        skipped, and a patched module that is put into training mode runs its original forward.
     strict: NotSupported, and nothing patched, if a module was skipped.
     backend, kernel: as in tileglu.glu.
     """
@@ -125,7 +126,9 @@ def _reason(module, training, backend, kernel):
     if weight.device.type not in ("cpu", "cuda"):
         return f"on device {weight.device}", found
     try:
-        possible, reason = can_implement(*_sizes(module, found), **_problem(module, found), backend=backend, kernel=kernel)
+        possible, reason = can_implement(
+            *_sizes(module, found), **_problem(module, found), backend=backend, kernel=kernel
+        )
     except Error as error:
         possible, reason = False, str(error)
     return "" if possible else reason, found

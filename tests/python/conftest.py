@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the package beside the tests unless an installed one is asked for (TILEGLU_INSTALLED=1), skips GPU tests without
-a Hopper GPU, and ends with one line for each reason why something was skipped (-ra)."""
+"""Finds the package beside the tests unless an installed one is asked for (TILEGLU_INSTALLED=1), skips GPU tests
+without a Hopper GPU, and ends with one line for each reason why something was skipped (-ra)."""
 
 import os
 import sys

@@ -51,9 +51,13 @@ def test_version(header):
 def test_structs_have_the_layout_of_the_header(root, tmp_path):
     structs = {"problem": _library.Problem, "options": _library.Options, "args": _library.Args}
     lines = [f'printf("%zu ", sizeof(tileglu_{name}));' for name in structs]
-    lines += [f'printf("%zu ", offsetof(tileglu_{name}, {field}));' for name, s in structs.items() for field, _ in s._fields_]
+    lines += [
+        f'printf("%zu ", offsetof(tileglu_{name}, {field}));' for name, s in structs.items() for field, _ in s._fields_
+    ]
     source = tmp_path / "layout.c"
-    source.write_text("#include <stdio.h>\n#include <tileglu/tileglu.h>\nint main(void) {" + "\n".join(lines) + "return 0;}")
+    source.write_text(
+        "#include <stdio.h>\n#include <tileglu/tileglu.h>\nint main(void) {" + "\n".join(lines) + "return 0;}"
+    )
     try:
         subprocess.run(["cc", "-I", root / "include", source, "-o", tmp_path / "layout"], check=True)
     except FileNotFoundError:

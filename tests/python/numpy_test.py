@@ -34,10 +34,14 @@ def test_values(size, activation, dtype):
 def test_merged_layouts_give_the_same_bits(order):
     x, gate, up = expected.operands(9, 40, 64, "bf16")
     y = tileglu.glu(x, gate, up)
-    assert np.array_equal(tileglu.glu_merged(x, merged(gate, up, order), order=order).view(np.uint16), y.view(np.uint16))
+    assert np.array_equal(
+        tileglu.glu_merged(x, merged(gate, up, order), order=order).view(np.uint16), y.view(np.uint16)
+    )
 
 
-@pytest.mark.parametrize("order, gate_up", [("gate_up", [[1], [2]]), ("up_gate", [[2], [1]]), ("interleaved_1", [[1], [2]])])
+@pytest.mark.parametrize(
+    "order, gate_up", [("gate_up", [[1], [2]]), ("up_gate", [[2], [1]]), ("interleaved_1", [[1], [2]])]
+)
 def test_which_half_is_the_gate(order, gate_up):
     one = np.ones((1, 1), np.float32)
     assert tileglu.glu_merged(one, np.array(gate_up, np.float32), order=order)[0, 0] == pytest.approx(1.46212, abs=1e-5)
@@ -118,9 +122,9 @@ def test_overflow_is_that_of_one_rounding():
     x = np.ones((1, 2), np.float16)
     y = tileglu.glu(x, np.full((1, 2), 128, np.float16), np.array([[131, 130.75]], np.float16))
     assert np.isposinf(y[0, 0])
-    assert tileglu.glu(x * 200, np.full((1, 2), 250, np.float16), np.full((1, 2), 2.5e-6, np.float16))[0, 0] == pytest.approx(
-        1e5 * 2 * 200 * float(np.float16(2.5e-6)), rel=1e-3
-    )
+    assert tileglu.glu(x * 200, np.full((1, 2), 250, np.float16), np.full((1, 2), 2.5e-6, np.float16))[
+        0, 0
+    ] == pytest.approx(1e5 * 2 * 200 * float(np.float16(2.5e-6)), rel=1e-3)
 
 
 def test_plan_runs_what_it_was_made_for_and_nothing_else():

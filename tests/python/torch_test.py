@@ -27,11 +27,17 @@ ACTIVATIONS = {
 
 
 def operands(m, n, k, dtype="fp32", seed=0):
-    return tuple(torch.from_numpy(a.astype("float32")).to(DTYPES[dtype]) for a in expected.operands(m, n, k, dtype, seed))
+    return tuple(
+        torch.from_numpy(a.astype("float32")).to(DTYPES[dtype]) for a in expected.operands(m, n, k, dtype, seed)
+    )
 
 
 def as_numpy(tensor):
-    return tensor.detach().float().numpy().astype(expected.BF16) if tensor.dtype == torch.bfloat16 else tensor.detach().numpy()
+    return (
+        tensor.detach().float().numpy().astype(expected.BF16)
+        if tensor.dtype == torch.bfloat16
+        else tensor.detach().numpy()
+    )
 
 
 def check(y, x, gate, up, activation="silu"):
@@ -129,7 +135,9 @@ def test_gradients(activation, order):
     found = torch.autograd.grad(y, (x, gate, up), d)
     exact = [t.detach().double().requires_grad_() for t in (x, gate, up)]
     y = ACTIVATIONS[activation](F.linear(exact[0], exact[1])) * F.linear(exact[0], exact[2])
-    for name, mine, wanted in zip(("x", "gate", "up"), found, torch.autograd.grad(y, exact, d.double().reshape(10, 24))):
+    for name, mine, wanted in zip(
+        ("x", "gate", "up"), found, torch.autograd.grad(y, exact, d.double().reshape(10, 24))
+    ):
         assert (mine.double() - wanted).norm() <= 1e-6 * wanted.norm(), name
 
 

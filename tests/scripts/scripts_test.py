@@ -104,6 +104,11 @@ class TestSummary(Folder):
         self.assertIn("not run in one (no GPU here): s", lines)
         self.assertIn("not run in gpu (needs a GPU): G.x", lines)
 
+    def test_the_reason_that_pytest_gives(self):
+        text = "1 skipped\nSKIPPED [1] tests/python/torch_test.py:12: torch is not installed\n"
+        self.suite("one", self.PASSED, self.SKIPPED.replace("x.cpp:3: Skipped\nno GPU here", text))
+        self.assertIn("not run in one (torch is not installed): s", self.summary()[1])
+
     def test_failed_and_not_built_count_as_failed(self):
         self.suite("one", self.PASSED, self.FAILED, self.NOT_BUILT)
         code, lines = self.summary()

@@ -52,14 +52,24 @@ def read_steps(path):
     return [Case(*line.split("\t")) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def print_group(title, cases):
+def by_test(names):
+    """The names, with the instances of a parameterised test ('Suite.Test/parameter') as one: 'Suite.Test/* (19)'."""
+    tests = {}
+    for name in names:
+        suite, dot, rest = name.split("  # ")[0].rpartition(".")
+        test, slash, _ = rest.partition("/")
+        tests.setdefault(suite + dot + test + slash, []).append(name)
+    return [f"{test}* ({len(found)})" if len(found) > 1 else found[0] for test, found in tests.items()]
+
+
+def print_skipped(cases):
     for suite in dict.fromkeys(case.suite for case in cases):
         reasons = {}
         for case in cases:
             if case.suite == suite:
                 reasons.setdefault(case.detail, []).append(case.name)
         for reason, names in reasons.items():
-            print(f"{title} in {suite}" + (f" ({reason})" if reason else "") + ": " + " ".join(names))
+            print(f"not run in {suite}" + (f" ({reason})" if reason else "") + ": " + " ".join(by_test(names)))
 
 
 def main():
@@ -69,8 +79,9 @@ def main():
     by_outcome = {outcome: [c for c in cases if c.outcome == outcome] for outcome in ("passed", "failed", "skipped")}
     if len(cases) != sum(map(len, by_outcome.values())):
         raise SystemExit("test_summary: steps.tsv holds an unknown outcome")
-    print_group("not run", by_outcome["skipped"])
-    print_group("FAILED", by_outcome["failed"])
+    print_skipped(by_outcome["skipped"])
+    for case in by_outcome["failed"]:
+        print(f"FAILED in {case.suite}: {case.name}" + (f" ({case.detail})" if case.detail else ""))
     print(", ".join(f"{len(found)} {outcome}" for outcome, found in by_outcome.items()))
     return 1 if by_outcome["failed"] or not by_outcome["passed"] else 0
 

@@ -2,6 +2,7 @@
 """Bad files and bad places: the right exit code, one line, nothing left behind, an old output as it was."""
 import contextlib
 import os
+import shlex
 import struct
 import subprocess
 import unittest
@@ -243,14 +244,14 @@ class BadStandardOutput(tool.ToolTest):
     def test_closed(self):
         for arguments in self.COMMANDS:
             with self.subTest(arguments=arguments):
-                line = subprocess.list2cmdline([tool.TOOL, *arguments]) + " >&-"
+                line = shlex.join([tool.TOOL, *map(str, arguments)]) + " >&-"
                 result = subprocess.run(["sh", "-c", line], stderr=subprocess.PIPE, text=True, check=False)
                 self.assertEqual(result.returncode, 1, result.stderr)
                 self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
 
     def test_everything_closed(self):
         for redirection in (">&- 2>&-", "<&- >&- 2>&-", "2>&-"):
-            result = subprocess.run(["sh", "-c", f"{tool.TOOL} models {redirection}"], stdout=subprocess.PIPE,
+            result = subprocess.run(["sh", "-c", f"{shlex.quote(tool.TOOL)} models {redirection}"], stdout=subprocess.PIPE,
                                     stderr=subprocess.PIPE, text=True, check=False)
             self.assertIn(result.returncode, (0, 1), redirection)
 
@@ -258,8 +259,8 @@ class BadStandardOutput(tool.ToolTest):
     def test_output_file_does_not_take_the_place_of_a_closed_descriptor(self):
         weights = tool.write_tensors(self.folder / "w.safetensors", tool.separate(("F32", GATE), ("F32", UP)))
         out = self.folder / "p.safetensors"
-        line = f"{tool.TOOL} pack --weights {weights} --layer 0 --layout gate_up --output {out} <&- >&- 2>&-"
-        result = subprocess.run(["sh", "-c", line], check=False)
+        pack = [tool.TOOL, "pack", "--weights", weights, "--layer", 0, "--layout", "gate_up", "--output", out]
+        result = subprocess.run(["sh", "-c", shlex.join(map(str, pack)) + " <&- >&- 2>&-"], check=False)
         self.assertEqual(result.returncode, 1)
         tensors, _ = tool.read_tensors(out)
         self.assertEqual(tensors["layers.0.gate_up"][2], tool.flat(GATE + UP))

@@ -109,6 +109,13 @@ class TestSummary(Folder):
         self.suite("one", self.PASSED, self.SKIPPED.replace("x.cpp:3: Skipped\nno GPU here", text))
         self.assertIn("not run in one (torch is not installed): s", self.summary()[1])
 
+    def test_instances_of_a_parameterised_test_are_one_word_but_count(self):
+        self.suite("one", self.PASSED)
+        self.write("steps.tsv", "".join(f"skipped\tgpu\t{name}\tno GPU\n" for name in ("All/G.x/a", "All/G.x/b", "G.y")))
+        code, lines = self.summary()
+        self.assertEqual((code, lines[-1]), (0, "1 passed, 0 failed, 3 skipped"))
+        self.assertIn("not run in gpu (no GPU): All/G.x/* (2) G.y", lines)
+
     def test_failed_and_not_built_count_as_failed(self):
         self.suite("one", self.PASSED, self.FAILED, self.NOT_BUILT)
         code, lines = self.summary()

@@ -12,7 +12,11 @@ and the result is rounded once. Errors are tileglu.Error with the reason.
 tileglu.torch has the torch ops and FusedGatedMLP, tileglu.transformers patches models.
 """
 
-from ._arrays import is_torch as _is_torch
+import importlib as _importlib
+import sys as _sys
+
+from ._arrays import TORCH as _TORCH
+from ._arrays import framework_of as _framework_of
 from ._call import glu as _glu
 from ._errors import (
     CudaError,
@@ -54,10 +58,8 @@ def glu(x, gate, up, activation="silu", *, out=None, stream=None, backend="auto"
     Returns out. torch tensors go through tileglu.torch.glu: gradients, autocast and torch.compile are respected.
     Raises InvalidArgument (also a ValueError), NotSupported, NotAvailable, CudaError; `out` is then untouched.
     """
-    if _is_torch(x):
-        from . import torch
-
-        return torch.glu(x, gate, up, activation, out=out, stream=stream, backend=backend, kernel=kernel)
+    if _framework_of(x, "x") is _TORCH:
+        return _torch().glu(x, gate, up, activation, out=out, stream=stream, backend=backend, kernel=kernel)
     return _glu(x, gate, up, LAYOUTS["separate"], activation, out, stream, backend, kernel)
 
 
@@ -68,11 +70,15 @@ def glu_merged(x, gate_up, activation="silu", order="gate_up", *, out=None, stre
         "interleaved_8" (8 gate rows, 8 up rows, ...; n a multiple of 8).
     """
     layout = _code(MERGED_ORDERS, order, "order")
-    if _is_torch(x):
-        from . import torch
-
-        return torch.glu_merged(x, gate_up, activation, order, out=out, stream=stream, backend=backend, kernel=kernel)
+    if _framework_of(x, "x") is _TORCH:
+        return _torch().glu_merged(
+            x, gate_up, activation, order, out=out, stream=stream, backend=backend, kernel=kernel
+        )
     return _glu(x, gate_up, None, layout, activation, out, stream, backend, kernel)
+
+
+def _torch():
+    return _sys.modules.get("tileglu.torch") or _importlib.import_module("tileglu.torch")
 
 
 def version():

@@ -29,8 +29,9 @@ class Framework(NamedTuple):
     """How arrays of one kind are read and made.
 
     read(array, name, stream) -> Array; an error names the argument
-    pointer(array) -> its address
-    signature(array) -> all else of the Array, hashable and cheap; None: it always has to be read
+    key(x, gate, up, out) -> all of their Arrays but the addresses, hashable and cheap (up and out may be None); None:
+        arrays of this kind have to be read in every call
+    addresses(x, gate, up, out) -> their addresses, 0 for None
     empty(shape, like) -> new array of the dtype of `like`, where that lies; None: the caller has to pass out=
     scratch(size, like) -> (owner, address) of workspace on the CUDA device of `like`; None: the caller has to bring it
     stream(like) -> the framework's current CUDA stream for `like`, as an integer; None: the default stream, 0
@@ -38,8 +39,8 @@ class Framework(NamedTuple):
     """
 
     read: object
-    pointer: object
-    signature: object = None
+    key: object = None
+    addresses: object = None
     empty: object = None
     scratch: object = None
     stream: object = None
@@ -49,21 +50,17 @@ class Framework(NamedTuple):
 def framework_of(array, name):
     """The Framework for an argument; InvalidArgument if it is no array that tileglu can read."""
     kind = type(array)
-    found = _frameworks.get(kind)
+    found = known.get(kind)
     if found is None:
-        found = _frameworks[kind] = _find_framework(kind, name)
+        found = known[kind] = _find_framework(kind, name)
     return found
-
-
-def is_torch(array):
-    return framework_of(array, "x") is TORCH
 
 
 def _find_framework(kind, name):
     roots = {base.__module__.partition(".")[0] for base in kind.__mro__}  # also of subclasses made elsewhere
     if "torch" in roots and hasattr(kind, "data_ptr"):
         return TORCH
-    if "numpy" in roots and hasattr(kind, "__array_interface__"):
+    if "numpy" in roots and issubclass(kind, sys.modules["numpy"].ndarray):
         return NUMPY
     if hasattr(kind, "__dlpack__"):
         return CUPY if "cupy" in roots else DLPACK
@@ -75,7 +72,7 @@ def _find_framework(kind, name):
     )
 
 
-_frameworks = {}  # by type
+known = {}  # frameworks by the type of the array, as framework_of found them
 
 
 def _dtype(table, dtype, spelling, name):
@@ -115,8 +112,16 @@ def _read_torch(tensor, name, _stream):
     return Array(tensor.data_ptr(), tensor.shape, tensor.stride(), dtype, memory, device, True, tensor)
 
 
-def _torch_signature(tensor):
-    return tensor.shape, tensor.stride(), tensor.dtype, tensor.get_device()
+def _torch_key(x, gate, up, out):
+    return (
+        x.shape, x.stride(), x.dtype, x.get_device(), gate.shape, gate.stride(), gate.dtype, gate.get_device(),
+        up is not None and (up.shape, up.stride(), up.dtype, up.get_device()),
+        out is not None and (out.shape, out.stride(), out.dtype, out.get_device()),
+    )  # fmt: skip
+
+
+def _torch_addresses(x, gate, up, out):
+    return x.data_ptr(), gate.data_ptr(), 0 if up is None else up.data_ptr(), out.data_ptr()
 
 
 def _torch_scratch(size, like):
@@ -137,8 +142,8 @@ def _torch_stream(like):
 
 TORCH = Framework(
     read=_read_torch,
-    pointer=lambda tensor: tensor.data_ptr(),
-    signature=_torch_signature,
+    key=_torch_key,
+    addresses=_torch_addresses,
     empty=lambda shape, like: like.new_empty(shape),
     scratch=_torch_scratch,
     stream=_torch_stream,
@@ -159,33 +164,40 @@ def _read_numpy(array, name, _stream):
     return Array(_numpy_pointer(array), array.shape, strides, dtype, HOST, 0, array.flags.writeable, array)
 
 
-def _numpy_signature(array):
-    return array.shape, array.strides, array.dtype, array.flags.writeable
+def _numpy_key(x, gate, up, out):
+    return (
+        x.shape, x.strides, x.dtype, gate.shape, gate.strides, gate.dtype,
+        up is not None and (up.shape, up.strides, up.dtype),
+        out is not None and (out.shape, out.strides, out.dtype, out.flags.writeable),
+    )  # fmt: skip
 
 
-class _ArrayStruct(ctypes.Structure):
-    """PyArrayInterface of NumPy's array interface in C, which costs half of reading __array_interface__."""
-
-    _fields_ = [
-        ("two", ctypes.c_int),
-        ("nd", ctypes.c_int),
-        ("typekind", ctypes.c_char),
-        ("itemsize", ctypes.c_int),
-        ("flags", ctypes.c_int),
-        ("shape", ctypes.c_void_p),
-        ("strides", ctypes.c_void_p),
-        ("data", ctypes.c_void_p),
-    ]
-
-
-_get_struct = ctypes.PYFUNCTYPE(ctypes.POINTER(_ArrayStruct), ctypes.py_object, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
+# NumPy's C ABI puts the address of the elements right after the object's head. Reading it there costs a tenth of asking
+# for __array_interface__, which tests/python/numpy_test.py compares it with.
+_AFTER_HEAD = object.__basicsize__
+_pointer_at = ctypes.c_void_p.from_address
 
 
 def _numpy_pointer(array):
-    capsule = array.__array_struct__
-    return _get_struct(capsule, None)[0].data or 0
+    return _pointer_at(id(array) + _AFTER_HEAD).value or 0
+
+
+def _numpy_addresses(x, gate, up, out):
+    return (
+        _pointer_at(id(x) + _AFTER_HEAD).value,
+        _pointer_at(id(gate) + _AFTER_HEAD).value,
+        0 if up is None else _pointer_at(id(up) + _AFTER_HEAD).value,
+        _pointer_at(id(out) + _AFTER_HEAD).value,
+    )
+
+
+if sys.implementation.name != "cpython":
+
+    def _numpy_pointer(array):  # noqa: F811
+        return array.__array_interface__["data"][0]
+
+    def _numpy_addresses(x, gate, up, out):  # noqa: F811
+        return tuple(0 if array is None else _numpy_pointer(array) for array in (x, gate, up, out))
 
 
 def _numpy_empty(shape, like):
@@ -194,8 +206,8 @@ def _numpy_empty(shape, like):
 
 NUMPY = Framework(
     read=_read_numpy,
-    pointer=_numpy_pointer,
-    signature=_numpy_signature,
+    key=_numpy_key,
+    addresses=_numpy_addresses,
     empty=_numpy_empty,
     compact=lambda array: sys.modules["numpy"].array(array, order="C", copy=True),
 )
@@ -231,15 +243,8 @@ def _cupy_stream(like):
         return cupy.cuda.get_current_stream().ptr
 
 
-def _dlpack_pointer(array):
-    """Of an array that has been read, so its stream need not be waited for again."""
-    return _read_dlpack(array, "array", _dlpack.NO_SYNC).pointer
-
-
-DLPACK = Framework(read=_read_dlpack, pointer=_dlpack_pointer)
-CUPY = Framework(
-    read=_read_dlpack, pointer=_dlpack_pointer, empty=_cupy_empty, scratch=_cupy_scratch, stream=_cupy_stream
-)
+DLPACK = Framework(read=_read_dlpack)
+CUPY = Framework(read=_read_dlpack, empty=_cupy_empty, scratch=_cupy_scratch, stream=_cupy_stream)
 
 
 # --- __cuda_array_interface__ (has no bf16) ---------------------------------------------------------------------------
@@ -280,6 +285,5 @@ def _device_of(pointer, name):
 
 CUDA_INTERFACE = Framework(
     read=_read_cuda_interface,
-    pointer=lambda array: array.__cuda_array_interface__["data"][0],
     stream=lambda like: like.__cuda_array_interface__.get("stream") or 0,
 )

@@ -2,7 +2,7 @@
 """A call on arrays: what they must be, the problem they make, the run."""
 
 from . import _plan
-from ._arrays import framework_of
+from ._arrays import framework_of, known
 from ._errors import InvalidArgument, NotSupported
 from ._names import ACTIVATIONS, CUDA, DTYPES, ELEMENT_BYTES, LAYOUTS, MEMORIES, code, name_of
 from ._shapes import matrix, rows_of
@@ -11,68 +11,78 @@ _SEPARATE = LAYOUTS["separate"]
 
 
 class _Call:
-    """What has to be checked once for arrays of one signature: the problem they make, and its plans by alignment."""
+    """What has to be checked once for arrays of one key: the problem they make, and its plans by alignment."""
 
     __slots__ = ("fields", "shape", "names", "plans")
 
     def __init__(self, fields, shape, names):
         self.fields, self.shape, self.names = fields, shape, names
-        self.plans = {}
+        self.plans = {}  # by the last four bits of all addresses together
 
     def plan(self, addresses):
         """The plan for addresses given as their bitwise or. What is promised of their alignment is at most 16 bytes."""
-        alignment = 0 if not addresses & 15 else addresses & -addresses
-        found = self.plans.get(alignment)
+        low = addresses & 15
+        found = self.plans.get(low)
         if found is None:
-            found = self.plans[alignment] = _plan.cached(aligned(self.fields, alignment), *self.names)
+            found = self.plans[low] = _plan.cached(aligned(self.fields, low & -low), *self.names)
         return found
 
 
-_calls = {}  # by signature
+_calls = {}  # by key
 _MOST_CALLS = 4096  # a serving process sees a bounded set of sizes; beyond that the table starts anew
 
 
 def glu(x, gate, up, layout, activation, out, stream, backend, kernel):
     """out = act(x gate^T) * (x up^T); `up` is None and `gate` the merged matrix in every layout but "separate"."""
-    of_x, of_gate = framework_of(x, "x"), framework_of(gate, "gate")
-    of_up = of_gate if up is None else framework_of(up, "up")
-    of_out = of_x if out is None else framework_of(out, "out")
+    kind_of = known.get
+    framework = kind_of(type(x)) or framework_of(x, "x")
     if type(stream) is not int:
-        stream = _stream(stream, of_x, x)
-    key = call = None
-    if of_x.signature and of_gate.signature and of_up.signature and of_out.signature:
-        key = (
-            of_x.signature(x), of_gate.signature(gate), up is not None and of_up.signature(up),
-            out is not None and of_out.signature(out), layout, activation, backend, kernel,
-        )  # fmt: skip
+        stream = 0 if stream is None and framework.stream is None else _stream(stream, framework, x)
+    key = None
+    if (
+        framework.key is not None
+        and kind_of(type(gate)) is framework
+        and (up is None or kind_of(type(up)) is framework)
+        and (out is None or kind_of(type(out)) is framework)
+    ):
+        key = framework.key(x, gate, up, out), layout, activation, backend, kernel
         call = _calls.get(key)
-    if call is None:
-        a = of_x.read(x, "x", stream)
-        if _rows(a) is None:
-            if of_x.compact is None:
-                raise InvalidArgument(_not_rows("x", a) + "; copy it first")
-            return glu(of_x.compact(x), gate, up, layout, activation, out, stream, backend, kernel)
-        g, u, y = _read(gate, up, out, stream)
-        activation = code(ACTIVATIONS, activation, "activation")
-        call = _Call(*_problem(a, g, u, y, layout, activation), (backend, kernel))
-        if key is not None:
-            if len(_calls) >= _MOST_CALLS:
-                _calls.clear()
-            _calls[key] = call
+        if call is not None:
+            if out is None:
+                out = framework.empty(call.shape, x)
+            a, g, u, y = framework.addresses(x, gate, up, out)
+            _run(call.plan(a | g | u | y), framework, x, a, g, u, y, stream)
+            return out
+    return _first(x, gate, up, layout, activation, out, stream, backend, kernel, framework, key)
+
+
+def _first(x, gate, up, layout, activation, out, stream, backend, kernel, framework, key):
+    """glu for arrays that are read: of a new key, or of kinds that have none (key is None)."""
+    a = framework.read(x, "x", stream)
+    if _rows(a) is None:
+        if framework.compact is None:
+            raise InvalidArgument(_not_rows("x", a) + "; copy it first")
+        return glu(framework.compact(x), gate, up, layout, activation, out, stream, backend, kernel)
+    g, u, y = _read(gate, up, out, stream)
+    call = _Call(*_problem(a, g, u, y, layout, code(ACTIVATIONS, activation, "activation")), (backend, kernel))
+    if key is not None:
+        if len(_calls) >= _MOST_CALLS:
+            _calls.clear()
+        _calls[key] = call
     if out is None:
-        if of_x.empty is None:
+        if framework.empty is None:
             raise NotSupported(f"tileglu cannot make an array like x, a {type(x).__qualname__}: pass out=")
-        out = of_x.empty(call.shape, x)
-    _run(call.plan, of_x, x, of_gate.pointer(gate), 0 if up is None else of_up.pointer(up), of_out.pointer(out), stream)
+        out = framework.empty(call.shape, x)
+        y = framework.read(out, "out", stream)
+    a, g, u, y = a.pointer, g.pointer, 0 if u is None else u.pointer, y.pointer
+    _run(call.plan(a | g | u | y), framework, x, a, g, u, y, stream)
     return out
 
 
-def _run(plan_for, of_x, x, gate, up, y, stream, workspace=0):
-    a = of_x.pointer(x)
-    plan = plan_for(a | gate | up | y)
+def _run(plan, framework, x, a, gate, up, y, stream, workspace=0):
     owner = None  # of the workspace, until the work is enqueued
     if plan.workspace and not workspace:
-        owner, workspace = _plan.scratch(plan, of_x, x, "x")
+        owner, workspace = _plan.scratch(plan, framework, x, "x")
     plan.launch(a, gate, up, y, stream, workspace)
 
 
@@ -90,7 +100,7 @@ def run_plan(plan, x, gate, up, out, stream, workspace):
     address, size = workspace or (0, plan.workspace)
     if size < plan.workspace:
         raise InvalidArgument(f"workspace has {size} bytes; this plan needs {plan.workspace}")
-    _run(lambda _: plan, of_x, x, g.pointer, u.pointer if u else 0, y.pointer, stream, address)
+    _run(plan, of_x, x, a.pointer, g.pointer, 0 if u is None else u.pointer, y.pointer, stream, address)
     return out
 
 

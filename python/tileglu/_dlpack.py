@@ -12,7 +12,6 @@ _DTYPES = {(2, 16): "fp16", (2, 32): "fp32", (4, 16): "bf16"}  # (code, bits) wi
 _CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
 _READ_ONLY = 1
 LEGACY_DEFAULT_STREAM = 1  # how DLPack names the CUDA stream 0
-NO_SYNC = -1  # as a stream: the producer need not wait
 
 
 class _DLTensor(Structure):

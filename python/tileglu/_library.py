@@ -3,6 +3,7 @@
 
 import ctypes
 import os
+import struct
 import threading
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_void_p
 from pathlib import Path
@@ -36,6 +37,11 @@ class Args(_Struct):
     _fields_ += [(name, c_void_p) for name in "a gate up y workspace".split()]
     _fields_ += [("workspace_bytes", c_size_t), ("stream", c_void_p)]
 
+
+# pack_args(args, ARGS_START, a, gate, up, y, workspace, workspace_bytes, stream): all at once, which costs what setting
+# one field does.
+pack_args = struct.Struct("7N").pack_into
+ARGS_START = Args.a.offset
 
 _PROBLEM, _OPTIONS = POINTER(Problem), POINTER(Options)
 _SIGNATURES = {
@@ -114,8 +120,8 @@ class ThreadState(threading.local):
     with a reference to it, and the workspace of calls on host memory, which have ended when the call returns."""
 
     def __init__(self):
-        self.args = Args()
-        self.args_reference = byref(self.args)
+        args = Args()
+        self.args = args, byref(args)
         self._buffer = None
         self._size = 0
         self._address = 0

@@ -8,6 +8,7 @@ from ._errors import InvalidArgument, NotSupported
 from ._names import ACTIVATIONS, BACKENDS, DTYPES, HOST, LAYOUTS, MEMORIES, code, name_of
 
 _state = _library.ThreadState()
+_pack_args, _ARGS_START = _library.pack_args, _library.ARGS_START
 
 
 class Plan:
@@ -65,14 +66,12 @@ class Plan:
 
     def launch(self, a, gate, up, y, stream, workspace):
         """Runs on addresses. workspace: address of self.workspace bytes; on host memory it may be 0."""
-        args = _state.args
-        args.a, args.gate, args.up, args.y, args.stream = a, gate, up, y, stream
         size = self.workspace
-        if size:
-            if not workspace and self.fields[4] == HOST:
-                workspace = _state.host_workspace(size)
-            args.workspace, args.workspace_bytes = workspace, size
-        status = self._run(self._pointer, _state.args_reference)
+        if size and not workspace and self.fields[4] == HOST:
+            workspace = _state.host_workspace(size)
+        args, reference = _state.args
+        _pack_args(args, _ARGS_START, a, gate, up, y, workspace, size, stream)
+        status = self._run(self._pointer, reference)
         if status:
             _library.check(status)
 

@@ -55,33 +55,29 @@ def _layout(order):
 
 # --- The dispatcher, and when it is not needed ------------------------------------------------------------------------
 
-_PLAIN_TYPES = (torch.Tensor, nn.Parameter)
+_PLAIN_TYPES = frozenset((torch.Tensor, nn.Parameter))
+# Looked up once: _plain runs in every call.
+_is_compiling, _grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
+_autocast_enabled, _dispatch_modes = torch._C._is_any_autocast_enabled, torch._C._len_torch_dispatch_stack
+_functorch_level = torch._C._functorch.peek_interpreter_stack
 
 
 def _plain(x, gate, up, stream):
     """Whether a call may go past the dispatcher, which costs more than the library: eager, nothing that traces, records
     or casts, and no tensor subclass."""
-    if torch.compiler.is_compiling():
+    if _is_compiling():
         return False
-    if (
-        type(x) not in _PLAIN_TYPES
-        or type(gate) not in _PLAIN_TYPES
-        or (up is not None and type(up) not in _PLAIN_TYPES)
-    ):
+    if type(x) not in _PLAIN_TYPES or type(gate) not in _PLAIN_TYPES:
         return False
-    if torch.is_grad_enabled() and (x.requires_grad or gate.requires_grad or (up is not None and up.requires_grad)):
+    if up is not None and type(up) not in _PLAIN_TYPES:
+        return False
+    if _grad_enabled() and (x.requires_grad or gate.requires_grad or (up is not None and up.requires_grad)):
         return False
     if stream is not None and x.is_cuda:  # new memory has to belong to that stream
         return False
-    return not (_autocast_is_on(x) or _modes_are_on())
-
-
-def _autocast_is_on(x):
-    return torch._C._is_any_autocast_enabled() and torch.is_autocast_enabled(x.device.type)
-
-
-def _modes_are_on():
-    return torch._C._len_torch_dispatch_stack() > 0 or torch._C._functorch.peek_interpreter_stack() is not None
+    if _autocast_enabled() and torch.is_autocast_enabled(x.device.type):
+        return False
+    return _dispatch_modes() == 0 and _functorch_level() is None
 
 
 def _on_stream(stream, x, function, *arguments, **keywords):

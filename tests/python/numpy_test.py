@@ -48,6 +48,20 @@ def test_which_half_is_the_gate(order, gate_up):
     assert tileglu.glu(one, one, 2 * one)[0, 0] == pytest.approx(1.46212, abs=1e-5)  # exchanged: 1.76159
 
 
+def test_addresses_are_those_of_the_array_interface():
+    from tileglu._arrays import NUMPY
+
+    base = np.arange(60, dtype=np.float32).reshape(5, 12)
+    arrays = base[1:], base[:, 3:], np.ma.array(base)[2:], np.empty((0, 4), np.float16).view(np.recarray)
+    assert list(NUMPY.addresses(*arrays)) == [array.__array_interface__["data"][0] for array in arrays]
+    assert [NUMPY.read(array, "x", 0).pointer for array in arrays[:3]] == list(NUMPY.addresses(*arrays))[:3]
+
+
+def test_a_numpy_scalar_is_no_array():
+    with pytest.raises(tileglu.InvalidArgument, match="x is a numpy.float32"):
+        tileglu.glu(np.float32(1), np.ones((1, 1), np.float32), np.ones((1, 1), np.float32))
+
+
 def test_leading_dimensions():
     x, gate, up = expected.operands(24, 40, 64, "fp32")
     wanted = tileglu.glu(x, gate, up)

@@ -74,6 +74,11 @@ def library():
     return _library
 
 
+def path():
+    """What the loaded library was loaded as: a path, or a file name that the system's loader found."""
+    return library()._name
+
+
 def check(status):
     """Raises the exception of a status that is not TILEGLU_OK, with the library's text."""
     if status != 0:

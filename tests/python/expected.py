@@ -29,6 +29,17 @@ def operands(m, n, k, dtype, seed=0):
     return tuple(array.astype(DTYPES[dtype]) for array in (x, gate, up))
 
 
+def merged(gate, up, order):
+    """The two weights as one matrix [2n, k] in a layout of tileglu.MERGED_ORDERS."""
+    n, k = gate.shape
+    if order == "gate_up":
+        return np.concatenate([gate, up])
+    if order == "up_gate":
+        return np.concatenate([up, gate])
+    group = int(order[-1])
+    return np.stack([w.reshape(n // group, group, k) for w in (gate, up)], axis=1).reshape(2 * n, k)
+
+
 def exact(x, gate, up, activation="silu"):
     """fp64 from the stored values."""
     x, gate, up = (np.asarray(array).astype(np.float64) for array in (x, gate, up))

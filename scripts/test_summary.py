@@ -28,7 +28,7 @@ def pytest_skips(suite, element):
     """Of the lines 'SKIPPED [count] file:line: reason' in the output of a test that runs pytest."""
     found = re.findall(r"^SKIPPED \[(\d+)\] (\S+): (.*)$", element.findtext("system-out") or "", re.MULTILINE)
     return [
-        Case("skipped", suite, f"{element.get('name')}/{place}", reason.strip())
+        Case("skipped", suite, f"{element.get('name')}/{Path(place.partition(':')[0]).stem}", reason.strip())
         for count, place, reason in found
         for _ in range(int(count))
     ]

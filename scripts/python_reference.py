@@ -44,8 +44,10 @@ def parse(module):
 
 
 def signature(node, name):
-    arguments = ast.unparse(node.args)
-    return f"{name}({', '.join(part for part in arguments.split(', ') if part not in ('self', 'cls'))})"
+    arguments = ast.unparse(node.args).replace("_Any", "Any")
+    shown = ", ".join(part for part in arguments.split(", ") if part not in ("self", "cls"))
+    result = f" -> {ast.unparse(node.returns)}".replace("_Any", "Any") if node.returns else ""
+    return f"{name}({shown}){result}"
 
 
 def entry(title, node):

@@ -9,11 +9,13 @@ Arrays may be of NumPy, torch, or anything with __dlpack__ or __cuda_array_inter
 backend, and nothing is copied between host and device. dtypes: bf16, fp16, fp32, one for all operands; sums are fp32
 and the result is rounded once. Errors are tileglu.Error with the reason.
 
-tileglu.torch has the torch ops and FusedGatedMLP, tileglu.transformers patches models.
+tileglu.torch has the torch ops and FusedGatedMLP, tileglu.transformers patches models, tileglu.jax has the same
+functions under jit and vmap.
 """
 
-import importlib as _importlib
-import sys as _sys
+from __future__ import annotations
+
+from typing import Any as _Any
 
 from ._arrays import TORCH as _TORCH
 from ._arrays import framework_of as _framework_of
@@ -42,7 +44,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-def glu(x, gate, up, activation="silu", *, out=None, stream=None, backend="auto", kernel=""):
+def glu(
+    x: _Any, gate: _Any, up: _Any, activation: str = "silu",
+    *, out: _Any = None, stream: _Any = None, backend: str = "auto", kernel: str = "",
+) -> _Any:  # fmt: skip
     """act(x gate^T) * (x up^T), summed in fp32 and rounded once.
 
     x: [..., k] with any leading dimensions. Rows may have a stride; an x whose rows are not at one distance (a slice of
@@ -63,7 +68,10 @@ def glu(x, gate, up, activation="silu", *, out=None, stream=None, backend="auto"
     return _glu(x, gate, up, LAYOUTS["separate"], activation, out, stream, backend, kernel)
 
 
-def glu_merged(x, gate_up, activation="silu", order="gate_up", *, out=None, stream=None, backend="auto", kernel=""):
+def glu_merged(
+    x: _Any, gate_up: _Any, activation: str = "silu", order: str = "gate_up",
+    *, out: _Any = None, stream: _Any = None, backend: str = "auto", kernel: str = "",
+) -> _Any:  # fmt: skip
     """As glu, with one matrix gate_up [2n, k] of gate and up rows.
 
     order: "gate_up" (n gate rows first: Phi-3, vLLM, SGLang), "up_gate", "interleaved_1" (gate row, up row, ...),
@@ -77,29 +85,40 @@ def glu_merged(x, gate_up, activation="silu", order="gate_up", *, out=None, stre
     return _glu(x, gate_up, None, layout, activation, out, stream, backend, kernel)
 
 
+_torch_module = None  # tileglu.torch, once a tensor has come
+
+
 def _torch():
-    return _sys.modules.get("tileglu.torch") or _importlib.import_module("tileglu.torch")
+    global _torch_module
+    if _torch_module is None:
+        from . import torch
+
+        _torch_module = torch
+    return _torch_module
 
 
-def version():
+def version() -> str:
     """Version of the loaded library, "major.minor.patch"."""
     number = _load().tileglu_version()
     return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
 
 
-def build_info():
+def build_info() -> str:
     """One line: version, commit, compiler, CUDA and CUTLASS versions of the loaded library."""
     return _load().tileglu_build_info().decode()
 
 
-def models():
+def models() -> list[dict[str, _Any]]:
     """The model shapes that the tool knows: a list of {"model", "n", "k", "activation", "layout", ...}."""
     from . import _tool
 
     return _tool.document("models")[1]["rows"]
 
 
-def verify(*, backend="auto", kernel="", dtype="bf16", activation="silu", layout="separate", m=64, n=256, k=512):
+def verify(
+    *, backend: str = "auto", kernel: str = "", dtype: str = "bf16", activation: str = "silu",
+    layout: str = "separate", m: int = 64, n: int = 256, k: int = 512,
+) -> tuple[bool, dict[str, _Any]]:  # fmt: skip
     """Runs `tileglu verify`: kernels against an fp64 reference on random data, beside the unfused path.
 
     Returns (passed, document); the document is the tool's, with the errors in its "rows".

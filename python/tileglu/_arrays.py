@@ -144,7 +144,7 @@ TORCH = Framework(
     read=_read_torch,
     key=_torch_key,
     addresses=_torch_addresses,
-    empty=lambda shape, like: like.new_empty(shape),
+    empty=lambda shape, like: like.new_empty(*shape),  # which costs less than with the tuple
     scratch=_torch_scratch,
     stream=_torch_stream,
     compact=lambda tensor: tensor.clone(memory_format=sys.modules["torch"].contiguous_format),

@@ -19,12 +19,9 @@ class _Call:
         self.fields, self.shape, self.names = fields, shape, names
         self.plans = {}  # by the last four bits of all addresses together
 
-    def plan(self, addresses):
-        """The plan for addresses given as their bitwise or. What is promised of their alignment is at most 16 bytes."""
-        low = addresses & 15
-        found = self.plans.get(low)
-        if found is None:
-            found = self.plans[low] = _plan.cached(aligned(self.fields, low & -low), *self.names)
+    def first_plan(self, low):
+        """The plan for addresses whose last four bits together are `low`: what is promised of their alignment."""
+        found = self.plans[low] = _plan.cached(aligned(self.fields, low & -low), *self.names)
         return found
 
 
@@ -36,8 +33,11 @@ def glu(x, gate, up, layout, activation, out, stream, backend, kernel):
     """out = act(x gate^T) * (x up^T); `up` is None and `gate` the merged matrix in every layout but "separate"."""
     kind_of = known.get
     framework = kind_of(type(x)) or framework_of(x, "x")
-    if type(stream) is not int:
-        stream = 0 if stream is None and framework.stream is None else _stream(stream, framework, x)
+    if stream is None:
+        current = framework.stream
+        stream = 0 if current is None else current(x)
+    elif type(stream) is not int:
+        stream = stream_number(stream)
     key = None
     if (
         framework.key is not None
@@ -51,7 +51,9 @@ def glu(x, gate, up, layout, activation, out, stream, backend, kernel):
             if out is None:
                 out = framework.empty(call.shape, x)
             a, g, u, y = framework.addresses(x, gate, up, out)
-            _run(call.plan(a | g | u | y), framework, x, a, g, u, y, stream)
+            low = (a | g | u | y) & 15
+            plan = call.plans.get(low) or call.first_plan(low)
+            plan._launch(framework, x, a, g, u, y, stream)
             return out
     return _first(x, gate, up, layout, activation, out, stream, backend, kernel, framework, key)
 
@@ -75,21 +77,17 @@ def _first(x, gate, up, layout, activation, out, stream, backend, kernel, framew
         out = framework.empty(call.shape, x)
         y = framework.read(out, "out", stream)
     a, g, u, y = a.pointer, g.pointer, 0 if u is None else u.pointer, y.pointer
-    _run(call.plan(a | g | u | y), framework, x, a, g, u, y, stream)
+    call.first_plan((a | g | u | y) & 15)._launch(framework, x, a, g, u, y, stream)
     return out
-
-
-def _run(plan, framework, x, a, gate, up, y, stream, workspace=0):
-    owner = None  # of the workspace, until the work is enqueued
-    if plan.workspace and not workspace:
-        owner, workspace = _plan.scratch(plan, framework, x, "x")
-    plan.launch(a, gate, up, y, stream, workspace)
 
 
 def run_plan(plan, x, gate, up, out, stream, workspace):
     """See Plan.run."""
     of_x = framework_of(x, "x")
-    stream = _stream(stream, of_x, x)
+    if stream is None:
+        stream = 0 if of_x.stream is None else of_x.stream(x)
+    else:
+        stream = stream_number(stream)
     a = of_x.read(x, "x", stream)
     if _rows(a) is None:
         raise InvalidArgument(_not_rows("x", a))
@@ -100,7 +98,7 @@ def run_plan(plan, x, gate, up, out, stream, workspace):
     address, size = workspace or (0, plan.workspace)
     if size < plan.workspace:
         raise InvalidArgument(f"workspace has {size} bytes; this plan needs {plan.workspace}")
-    _run(plan, of_x, x, a.pointer, g.pointer, 0 if u is None else u.pointer, y.pointer, stream, address)
+    plan._launch(of_x, x, a.pointer, g.pointer, 0 if u is None else u.pointer, y.pointer, stream, address)
     return out
 
 
@@ -116,13 +114,6 @@ def _read(gate, up, out, stream):
         None if array is None else framework_of(array, name).read(array, name, stream)
         for array, name in ((gate, "gate"), (up, "up"), (out, "out"))
     )
-
-
-def _stream(stream, framework, x):
-    """The CUDA stream of a call as an integer: the given one, or the framework's current one."""
-    if stream is None:
-        return framework.stream(x) if framework.stream else 0
-    return stream_number(stream)
 
 
 def stream_number(stream):

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans of the C ABI, made by name or by the arrays of a call, and the cache of the latter."""
 
+from __future__ import annotations
+
 import ctypes
+from typing import Any
 
 from . import _library
 from ._errors import InvalidArgument, NotSupported
@@ -38,21 +41,24 @@ class Plan:
         sizes = ", ".join(f"{name}={value}" for name, value in zip("mnk", self.fields[7:10]))
         return f"<tileglu.Plan {sizes}: {self.backend} {self.kernel}>"
 
-    def describe(self):
+    def describe(self) -> str:
         """Backend, kernel configuration, and why the backends and kernels before it were passed over."""
         return _library.library().tileglu_plan_describe(self._pointer).decode()
 
     @property
-    def backend(self):
+    def backend(self) -> str:
         """Name: "sm90", "cublas", "cpu", or "none" if there is nothing to compute."""
         return _library.library().tileglu_plan_backend(self._pointer).decode()
 
     @property
-    def kernel(self):
+    def kernel(self) -> str:
         """Name of the kernel configuration."""
         return _library.library().tileglu_plan_kernel(self._pointer).decode()
 
-    def run(self, x, gate, up=None, *, out, stream=None, workspace=None):
+    def run(
+        self, x: Any, gate: Any, up: Any = None, *, out: Any, stream: Any = None,
+        workspace: tuple[int, int] | None = None,
+    ) -> Any:  # fmt: skip
         """Runs on arrays of the plan's own sizes, dtypes and row strides, and returns `out`.
 
         x [..., k]; gate [n, k] and up [n, k], or one merged gate [2n, k] without up; out [..., n]. `stream` as in
@@ -64,11 +70,14 @@ class Plan:
 
         return _call.run_plan(self, x, gate, up, out, stream, workspace)
 
-    def launch(self, a, gate, up, y, stream, workspace):
-        """Runs on addresses. workspace: address of self.workspace bytes; on host memory it may be 0."""
+    def _launch(self, framework, x, a, gate, up, y, stream, workspace=0):
+        """Runs on addresses. workspace: address of self.workspace bytes; 0: it is made as x's framework does."""
         size = self.workspace
-        if size and not workspace and self.fields[4] == HOST:
-            workspace = _state.host_workspace(size)
+        if size and not workspace:
+            if self.fields[4] == HOST:
+                workspace = _state.host_workspace(size)
+            else:
+                _owner, workspace = _scratch(self, framework, x)  # owned until the work is enqueued
         args, reference = _state.args
         _pack_args(args, _ARGS_START, a, gate, up, y, workspace, size, stream)
         status = self._run(self._pointer, reference)
@@ -111,9 +120,10 @@ def cached(fields, backend, kernel):
 
 
 def plan(
-    m, n, k, *, dtype="bf16", activation="silu", layout="separate", memory="cuda", device=0, out_dtype=None,
-    alignment=0, lda=0, ld_gate=0, ld_up=0, ldy=0, backend="auto", kernel="",
-):  # fmt: skip
+    m: int, n: int, k: int, *, dtype: str = "bf16", activation: str = "silu", layout: str = "separate",
+    memory: str = "cuda", device: int = 0, out_dtype: str | None = None, alignment: int = 0, lda: int = 0,
+    ld_gate: int = 0, ld_up: int = 0, ldy: int = 0, backend: str = "auto", kernel: str = "",
+) -> Plan:  # fmt: skip
     """Chooses the kernel for a problem; see tileglu.Plan. Needs no arrays and launches nothing.
 
     m tokens, n columns of the result, k columns of x. dtype and out_dtype: "bf16", "fp16", "fp32" (out_dtype None: as
@@ -126,9 +136,10 @@ def plan(
 
 
 def can_implement(
-    m, n, k, *, dtype="bf16", activation="silu", layout="separate", memory="cuda", device=0, out_dtype=None,
-    alignment=0, lda=0, ld_gate=0, ld_up=0, ldy=0, backend="auto", kernel="",
-):  # fmt: skip
+    m: int, n: int, k: int, *, dtype: str = "bf16", activation: str = "silu", layout: str = "separate",
+    memory: str = "cuda", device: int = 0, out_dtype: str | None = None, alignment: int = 0, lda: int = 0,
+    ld_gate: int = 0, ld_up: int = 0, ldy: int = 0, backend: str = "auto", kernel: str = "",
+) -> tuple[bool, str]:  # fmt: skip
     """(True, "") if plan() with the same arguments would succeed, else (False, reason). InvalidArgument for wrong
     names."""
     fields = _fields(m, n, k, dtype, activation, layout, memory, device, out_dtype, alignment, lda, ld_gate, ld_up, ldy)
@@ -151,7 +162,7 @@ def _fields(m, n, k, dtype, activation, layout, memory, device, out_dtype, align
 # --- Kernels ----------------------------------------------------------------------------------------------------------
 
 
-def backends():
+def backends() -> dict[str, str | None]:
     """{backend: None if it can run on this machine, else the reason why not}."""
     library = _library.library()
     return {
@@ -161,7 +172,7 @@ def backends():
     }
 
 
-def kernels(backend):
+def kernels(backend: str) -> list[str]:
     """Names that `kernel=` accepts together with this backend."""
     library, number = _library.library(), code(BACKENDS, backend, "backend")
     names = []
@@ -170,16 +181,14 @@ def kernels(backend):
     return names
 
 
-def scratch(plan, framework, array, name):
-    """(owner, address) of the plan's workspace for arrays of a framework; (None, 0) if there is none to bring."""
-    if not plan.workspace or plan.fields[4] == HOST:
-        return None, 0
+def _scratch(plan, framework, x):
+    """(owner, address) of the plan's workspace on the CUDA device of x."""
     if framework.scratch is None:
         raise NotSupported(
             f"the plan ({plan.backend} {plan.kernel}) needs {plan.workspace} bytes of workspace, and tileglu cannot "
-            f"allocate for {name}, a {type(array).__qualname__}: use tileglu.plan(...).run(..., workspace=...)"
+            f"allocate for x, a {type(x).__qualname__}: use tileglu.plan(...).run(..., workspace=...)"
         )
-    return framework.scratch(plan.workspace, array)
+    return framework.scratch(plan.workspace, x)
 
 
 def same_fields(plan, fields):

@@ -5,6 +5,8 @@ Importing this module registers the handlers of libtileglu_jax, a small library 
 headers of jaxlib were found when tileglu was built; without it the import fails with LibraryNotFound.
 """
 
+from __future__ import annotations
+
 import ctypes
 import functools
 import os
@@ -24,7 +26,10 @@ _FILE_NAME = "libtileglu_jax.so"
 _DTYPES = {jnp.dtype(jnp.bfloat16): "bf16", jnp.dtype(jnp.float16): "fp16", jnp.dtype(jnp.float32): "fp32"}
 
 
-def glu(x, gate, up, activation="silu", *, backend="auto", kernel=""):
+def glu(
+    x: jax.Array, gate: jax.Array, up: jax.Array, activation: str = "silu",
+    *, backend: str = "auto", kernel: str = "",
+) -> jax.Array:  # fmt: skip
     """act(x gate^T) * (x up^T), summed in fp32 and rounded once.
 
     x: [..., k]; gate, up: [n, k]; one dtype: bfloat16, float16 or float32. Returns [..., n] of that dtype.
@@ -42,7 +47,10 @@ def glu(x, gate, up, activation="silu", *, backend="auto", kernel=""):
     return _glu(_names(activation, LAYOUTS["separate"], backend, kernel), x, gate, up)
 
 
-def glu_merged(x, gate_up, activation="silu", order="gate_up", *, backend="auto", kernel=""):
+def glu_merged(
+    x: jax.Array, gate_up: jax.Array, activation: str = "silu", order: str = "gate_up",
+    *, backend: str = "auto", kernel: str = "",
+) -> jax.Array:  # fmt: skip
     """As glu, with one matrix gate_up [2n, k]; order as in tileglu.glu_merged."""
     layout = code(MERGED_ORDERS, order, "order")
     x, gate_up = jnp.asarray(x), jnp.asarray(gate_up)

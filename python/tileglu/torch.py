@@ -9,6 +9,10 @@ Ops, on CPU and CUDA tensors, with fake implementations (contiguous results), gr
     glu_out, glu_merged_out: the same with a last argument Tensor(a!) out, no result and no gradients
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -21,7 +25,10 @@ __all__ = ["FusedGatedMLP", "glu", "glu_merged"]
 _SEPARATE = LAYOUTS["separate"]
 
 
-def glu(x, gate, up, activation="silu", *, out=None, stream=None, backend="auto", kernel=""):
+def glu(
+    x: torch.Tensor, gate: torch.Tensor, up: torch.Tensor, activation: str = "silu",
+    *, out: torch.Tensor | None = None, stream: Any = None, backend: str = "auto", kernel: str = "",
+) -> torch.Tensor:  # fmt: skip
     """tileglu.glu for tensors. Gradients are computed by recomputing gate and up in the tensors' dtype; autocast casts
     the operands as it does for nn.Linear; under torch.compile this is the op torch.ops.tileglu.glu. With out= there are
     no gradients: NotSupported if one is needed. With stream= that CUDA stream is used instead of the current one."""
@@ -35,7 +42,10 @@ def glu(x, gate, up, activation="silu", *, out=None, stream=None, backend="auto"
     return out
 
 
-def glu_merged(x, gate_up, activation="silu", order="gate_up", *, out=None, stream=None, backend="auto", kernel=""):
+def glu_merged(
+    x: torch.Tensor, gate_up: torch.Tensor, activation: str = "silu", order: str = "gate_up",
+    *, out: torch.Tensor | None = None, stream: Any = None, backend: str = "auto", kernel: str = "",
+) -> torch.Tensor:  # fmt: skip
     """tileglu.glu_merged for tensors; see glu."""
     if _plain(x, gate_up, None, stream):
         return _call.glu(x, gate_up, None, _layout(order), activation, out, stream, backend, kernel)

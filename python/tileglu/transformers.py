@@ -59,7 +59,9 @@ class Report(NamedTuple):
         return "\n".join(lines)
 
 
-def patch(model, *, training=False, strict=False, backend="auto", kernel=""):
+def patch(
+    model: torch.nn.Module, *, training: bool = False, strict: bool = False, backend: str = "auto", kernel: str = "",
+) -> Report:  # fmt: skip
     """Replaces the forward of every gated MLP of a model that tileglu can compute; returns a Report.
 
     training: also patch modules in training mode (the backward pass recomputes gate and up); otherwise they are
@@ -85,7 +87,7 @@ def patch(model, *, training=False, strict=False, backend="auto", kernel=""):
     return report
 
 
-def unpatch(model):
+def unpatch(model: torch.nn.Module) -> int:
     """Gives every patched module of a model its own forward back; returns how many there were."""
     found = [module for module in model.modules() if _is_patched(module)]
     for module in found:

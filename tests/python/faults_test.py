@@ -15,30 +15,30 @@ EXCHANGED = {LAYOUTS["gate_up"]: LAYOUTS["up_gate"], LAYOUTS["up_gate"]: LAYOUTS
 
 
 def exchange_gate_and_up(monkeypatch):
-    launch, cached = _plan.Plan.launch, _plan.cached
+    launch, cached = _plan.Plan._launch, _plan.cached
 
-    def launch_exchanged(self, a, gate, up, y, stream, workspace):
-        launch(self, a, up or gate, gate if up else 0, y, stream, workspace)
+    def launch_exchanged(self, framework, x, a, gate, up, *others):
+        launch(self, framework, x, a, up or gate, gate if up else 0, *others)
 
     def cached_exchanged(fields, *names):
         return cached((*fields[:3], EXCHANGED.get(fields[3], fields[3]), *fields[4:]), *names)
 
-    monkeypatch.setattr(_plan.Plan, "launch", launch_exchanged)
+    monkeypatch.setattr(_plan.Plan, "_launch", launch_exchanged)
     monkeypatch.setattr(_plan, "cached", cached_exchanged)
 
 
 def skip_the_last_row(monkeypatch):
-    launch = _plan.Plan.launch
+    launch = _plan.Plan._launch
 
-    def launch_without(self, a, gate, up, y, stream, workspace):
-        launch(self, a, gate, up, y, stream, workspace)
+    def launch_without(self, framework, x, a, gate, up, y, *others):
+        launch(self, framework, x, a, gate, up, y, *others)
         dtype, dtype_y, *_, ldy = self.fields
         m, n = self.fields[7:9]
         size = ELEMENT_BYTES[dtype_y or dtype]
         if m:
             ctypes.memset(y + (m - 1) * (ldy or n) * size, 0, n * size)
 
-    monkeypatch.setattr(_plan.Plan, "launch", launch_without)
+    monkeypatch.setattr(_plan.Plan, "_launch", launch_without)
 
 
 FAULTS = [exchange_gate_and_up, skip_the_last_row]

@@ -100,7 +100,9 @@ def test_opcheck_with_gradients():
 def test_compile_full_graph_and_dynamic():
     torch._dynamo.reset()
     _, gate, up = operands(1, 40, 64)
-    counter = torch._dynamo.testing.CompileCounter()
+    from torch._dynamo.testing import CompileCounter
+
+    counter = CompileCounter()
     function = lambda x: tileglu.glu(x, gate, up) * 2 + tileglu.glu_merged(x, torch.cat([gate, up]))  # noqa: E731
     compiled = torch.compile(function, fullgraph=True, dynamic=True, backend=counter)
     through_aot = torch.compile(function, fullgraph=True, dynamic=True, backend="aot_eager")

@@ -16,13 +16,15 @@ from typing import Any
 import torch
 from torch import nn
 
-from . import _call, _gradients
+from . import _arrays, _call, _gradients
 from ._errors import InvalidArgument, NotSupported
 from ._names import LAYOUTS
 
 __all__ = ["FusedGatedMLP", "glu", "glu_merged"]
 
 _SEPARATE = LAYOUTS["separate"]
+# Known before the first call, which may be one that Dynamo traces.
+_arrays.known.update({torch.Tensor: _arrays.TORCH, nn.Parameter: _arrays.TORCH})
 
 
 def glu(

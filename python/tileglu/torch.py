@@ -11,6 +11,7 @@ Ops, on CPU and CUDA tensors, with fake implementations (contiguous results), gr
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ __all__ = ["FusedGatedMLP", "glu", "glu_merged"]
 _SEPARATE = LAYOUTS["separate"]
 # Known before the first call, which may be one that Dynamo traces.
 _arrays.known.update({torch.Tensor: _arrays.TORCH, nn.Parameter: _arrays.TORCH})
+sys.modules[__package__]._torch_module = sys.modules[__name__]
 
 
 def glu(

@@ -65,5 +65,26 @@ if(NOT TILEGLU_CPU STREQUAL "OFF")
   endif()
 endif()
 
+# --- XLA FFI headers --------------------------------------------------------------------------------------------------
+# Those of the Python package jaxlib, which keeps them where jax.ffi.include_dir() says.
+set(TILEGLU_HAVE_JAX OFF)
+if(NOT TILEGLU_JAX STREQUAL "OFF" AND NOT TILEGLU_SANITIZE)
+  if(NOT XLA_FFI_INCLUDE_DIR)
+    find_package(Python3 COMPONENTS Interpreter QUIET)
+    if(Python3_FOUND)
+      execute_process(COMMAND ${Python3_EXECUTABLE} -c
+        "import importlib.util as u; print(u.find_spec('jaxlib').submodule_search_locations[0])"
+        OUTPUT_VARIABLE jaxlib_package OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    endif()
+    find_path(XLA_FFI_INCLUDE_DIR xla/ffi/api/ffi.h NO_DEFAULT_PATH PATHS ${jaxlib_package}/include)
+  endif()
+  if(XLA_FFI_INCLUDE_DIR)
+    set(TILEGLU_HAVE_JAX ON)
+  elseif(TILEGLU_JAX STREQUAL "ON")
+    message(FATAL_ERROR "TILEGLU_JAX=ON needs the headers of jaxlib: install jax for ${Python3_EXECUTABLE}, or set "
+      "XLA_FFI_INCLUDE_DIR to what jax.ffi.include_dir() says")
+  endif()
+endif()
+
 message(STATUS "tileglu ${PROJECT_VERSION}: sm90 and cublas backends ${TILEGLU_HAVE_CUDA} (CUTLASS "
-  "${TILEGLU_CUTLASS_VERSION}), cpu backend ${TILEGLU_HAVE_CPU}")
+  "${TILEGLU_CUTLASS_VERSION}), cpu backend ${TILEGLU_HAVE_CPU}, JAX ${TILEGLU_HAVE_JAX}")

@@ -65,6 +65,21 @@ python_environment() {
   cp $wanted $stamp
 }
 
+# JAX into .venv, for the handlers of tileglu.jax and their tests; fails if it cannot be had
+jax_environment() {
+  local wanted=scripts/requirements-jax.txt stamp=.venv/requirements-jax.txt
+  if cmp -s $wanted $stamp; then
+    return
+  fi
+  stage "JAX into .venv"
+  if logged pip-jax "$python" -m pip install -q --disable-pip-version-check --no-deps -r $wanted; then
+    cp $wanted $stamp
+  else
+    stage "JAX cannot be had: going on without tileglu.jax"
+    return 1
+  fi
+}
+
 # download FOLDER REQUIREMENTS: quiet, since the caller has a way to go on without
 download() {
   mkdir -p "$logs"

@@ -7,12 +7,31 @@ steps.tsv    lines 'passed|failed|skipped<TAB>suite<TAB>name<TAB>detail' of what
 Exit code 1 if anything failed or nothing passed.
 """
 
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections import namedtuple
 from pathlib import Path
 
 Case = namedtuple("Case", "outcome suite name detail")
+
+
+def junit_cases(suite, element):
+    """The case, after what pytest skipped inside it. One in which all was skipped did not pass."""
+    skipped = pytest_skips(suite, element) if element.get("status") == "run" else []
+    if skipped and not re.search(r"\b\d+ passed\b", element.findtext("system-out")):
+        return skipped
+    return [*skipped, junit_case(suite, element)]
+
+
+def pytest_skips(suite, element):
+    """Of the lines 'SKIPPED [count] file:line: reason' in the output of a test that runs pytest."""
+    found = re.findall(r"^SKIPPED \[(\d+)\] (\S+): (.*)$", element.findtext("system-out") or "", re.MULTILINE)
+    return [
+        Case("skipped", suite, f"{element.get('name')}/{Path(place.partition(':')[0]).stem}", reason.strip())
+        for count, place, reason in found
+        for _ in range(int(count))
+    ]
 
 
 def junit_case(suite, element):
@@ -28,8 +47,12 @@ def junit_case(suite, element):
 
 
 def skip_reason(output):
-    """The text given to GTEST_SKIP, which GoogleTest prints on the line after 'file:line: Skipped'."""
+    """The text given to GTEST_SKIP, which GoogleTest prints on the line after 'file:line: Skipped', or to pytest, which
+    prints 'SKIPPED [1] file:line: text'."""
     lines = output.splitlines()
+    for line in lines:
+        if line.startswith("SKIPPED ["):
+            return line.split(": ", 1)[-1].strip()
     for line, following in zip(lines, lines[1:]):
         if line.endswith(": Skipped"):
             return following.strip()
@@ -38,7 +61,8 @@ def skip_reason(output):
 
 def read_suite(path):
     try:
-        cases = [junit_case(path.stem, element) for element in ElementTree.parse(path).iter("testcase")]
+        elements = ElementTree.parse(path).iter("testcase")
+        cases = [case for element in elements for case in junit_cases(path.stem, element)]
     except ElementTree.ParseError as error:
         return [Case("failed", path.stem, path.name, f"cannot be read: {error}")]
     return cases or [Case("failed", path.stem, path.name, "holds no test")]

@@ -214,6 +214,21 @@ class TestSummary(Folder):
         self.assertIn("not run in one (no GPU here): s", lines)
         self.assertIn("not run in gpu (needs a GPU): G.x", lines)
 
+    def test_the_reason_that_pytest_gives(self):
+        text = "1 skipped\nSKIPPED [1] tests/python/torch_test.py:12: torch is not installed\n"
+        self.suite("one", self.PASSED, self.SKIPPED.replace("x.cpp:3: Skipped\nno GPU here", text))
+        self.assertIn("not run in one (torch is not installed): s", self.summary()[1])
+
+    def test_what_pytest_skips_inside_an_entry_counts(self):
+        case = '<testcase name="python.x" status="run"><system-out>{}</system-out></testcase>'
+        skips = "SKIPPED [2] x_test.py:3: needs a Hopper GPU\nSKIPPED [1] x_test.py: needs a Hopper GPU\n"
+        self.suite("one", case.format(skips + "7 passed, 3 skipped in 1.2s"))
+        code, lines = self.summary()
+        self.assertEqual((code, lines[-1]), (0, "1 passed, 0 failed, 3 skipped"))
+        self.assertIn("not run in one (needs a Hopper GPU): python.x/* (3)", lines)
+        self.suite("one", self.PASSED, case.format(skips + "3 skipped in 1.2s"))
+        self.assertEqual(self.summary()[1][-1], "1 passed, 0 failed, 3 skipped")
+
     def test_instances_of_a_parameterised_test_are_one_word_but_count(self):
         self.suite("one", self.PASSED)
         self.write("steps.tsv", "".join(f"skipped\tgpu\t{name}\tno GPU\n" for name in ("All/G.x/a", "All/G.x/b", "G.y")))

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of the C ABI, made by name or by the arrays of a call, and the cache of the latter."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from . import _library
+from ._errors import InvalidArgument, NotSupported
+from ._names import ACTIVATIONS, BACKENDS, DTYPES, HOST, LAYOUTS, MEMORIES, code, name_of
+
+_state = _library.ThreadState()
+_pack_args, _ARGS_START = _library.pack_args, _library.ARGS_START
+
+
+class Plan:
+    """A problem with the kernel chosen for it. Immutable; may be run by many threads at once.
+
+    Made by tileglu.plan(). `workspace` is what run() needs, in bytes; on host memory and for torch and CuPy arrays it
+    is found by itself. `backend` and `kernel` are names, `describe()` says why others were passed over.
+    """
+
+    __slots__ = ("_pointer", "_destroy", "_run", "fields", "workspace")
+
+    def __init__(self, fields, options):
+        """fields: those of tileglu_problem after struct_size, in order; options: a tileglu_options."""
+        library = _library.library()
+        self._destroy = None
+        pointer = ctypes.c_void_p()
+        _library.check(library.tileglu_plan_create(_problem(fields), options, ctypes.byref(pointer)))
+        self._pointer, self._destroy, self._run = pointer, library.tileglu_plan_destroy, library.tileglu_plan_run
+        self.fields = fields
+        self.workspace = library.tileglu_plan_workspace(pointer)
+
+    def __del__(self):
+        if self._destroy is not None:
+            self._destroy(self._pointer)
+
+    def __repr__(self):
+        sizes = ", ".join(f"{name}={value}" for name, value in zip("mnk", self.fields[7:10]))
+        return f"<tileglu.Plan {sizes}: {self.backend} {self.kernel}>"
+
+    def describe(self) -> str:
+        """Backend, kernel configuration, and why the backends and kernels before it were passed over."""
+        return _library.library().tileglu_plan_describe(self._pointer).decode()
+
+    @property
+    def backend(self) -> str:
+        """Name: "sm90", "cublas", "cpu", or "none" if there is nothing to compute."""
+        return _library.library().tileglu_plan_backend(self._pointer).decode()
+
+    @property
+    def kernel(self) -> str:
+        """Name of the kernel configuration."""
+        return _library.library().tileglu_plan_kernel(self._pointer).decode()
+
+    def run(
+        self, x: Any, gate: Any, up: Any = None, *, out: Any, stream: Any = None,
+        workspace: tuple[int, int] | None = None,
+    ) -> Any:  # fmt: skip
+        """Runs on arrays of the plan's own sizes, dtypes and row strides, and returns `out`.
+
+        x [..., k]; gate [n, k] and up [n, k], or one merged gate [2n, k] without up; out [..., n]. `stream` as in
+        glu().
+        `workspace`: (address, bytes) of 256-byte aligned memory on the operands' device, where it cannot be found by
+        itself. InvalidArgument if an array differs from the plan; nothing is ever copied.
+        """
+        from . import _call
+
+        return _call.run_plan(self, x, gate, up, out, stream, workspace)
+
+    def _launch(self, framework, x, a, gate, up, y, stream, workspace=0):
+        """Runs on addresses. workspace: address of self.workspace bytes; 0: it is made as x's framework does."""
+        size = self.workspace
+        if size and not workspace:
+            if self.fields[4] == HOST:
+                workspace = _state.host_workspace(size)
+            else:
+                _owner, workspace = _scratch(self, framework, x)  # owned until the work is enqueued
+        args, reference = _state.args
+        _pack_args(args, _ARGS_START, a, gate, up, y, workspace, size, stream)
+        status = self._run(self._pointer, reference)
+        if status:
+            _library.check(status)
+
+
+def _problem(fields):
+    problem = _library.Problem()
+    for (name, _), value in zip(_library.Problem._fields_[1:], fields):
+        if not -(2**63) <= value < 2**63:
+            raise InvalidArgument(f"{name}={value} does not fit into 64 bits")
+        setattr(problem, name, value)
+    return problem
+
+
+def _options(backend, kernel):
+    return _library.Options(backend=code(BACKENDS, backend, "backend"), kernel=str(kernel or "").encode())
+
+
+# --- For the arrays of a call -----------------------------------------------------------------------------------------
+
+_cache = {}
+_CACHE_SIZE = 4096  # a serving process sees a bounded set of m; beyond that the cache starts anew
+
+
+def cached(fields, backend, kernel):
+    """The plan for the fields of a tileglu_problem. Refusals are not cached, since what was missing may appear."""
+    key = (fields, backend, kernel)
+    plan = _cache.get(key)
+    if plan is None:
+        plan = Plan(fields, _options(backend, kernel))
+        if len(_cache) >= _CACHE_SIZE:
+            _cache.clear()
+        _cache[key] = plan
+    return plan
+
+
+# --- By name ----------------------------------------------------------------------------------------------------------
+
+
+def plan(
+    m: int, n: int, k: int, *, dtype: str = "bf16", activation: str = "silu", layout: str = "separate",
+    memory: str = "cuda", device: int = 0, out_dtype: str | None = None, alignment: int = 0, lda: int = 0,
+    ld_gate: int = 0, ld_up: int = 0, ldy: int = 0, backend: str = "auto", kernel: str = "",
+) -> Plan:  # fmt: skip
+    """Chooses the kernel for a problem; see tileglu.Plan. Needs no arrays and launches nothing.
+
+    m tokens, n columns of the result, k columns of x. dtype and out_dtype: "bf16", "fp16", "fp32" (out_dtype None: as
+    dtype). memory: "cuda" or "host"; device: CUDA ordinal. alignment: bytes that every address is a multiple of (0:
+    16). lda, ld_gate, ld_up, ldy: row strides in elements (0: contiguous). backend, kernel: as in glu().
+    Raises InvalidArgument, NotSupported or NotAvailable with the reason.
+    """
+    fields = _fields(m, n, k, dtype, activation, layout, memory, device, out_dtype, alignment, lda, ld_gate, ld_up, ldy)
+    return Plan(fields, _options(backend, kernel))
+
+
+def can_implement(
+    m: int, n: int, k: int, *, dtype: str = "bf16", activation: str = "silu", layout: str = "separate",
+    memory: str = "cuda", device: int = 0, out_dtype: str | None = None, alignment: int = 0, lda: int = 0,
+    ld_gate: int = 0, ld_up: int = 0, ldy: int = 0, backend: str = "auto", kernel: str = "",
+) -> tuple[bool, str]:  # fmt: skip
+    """(True, "") if plan() with the same arguments would succeed, else (False, reason). InvalidArgument for wrong
+    names."""
+    fields = _fields(m, n, k, dtype, activation, layout, memory, device, out_dtype, alignment, lda, ld_gate, ld_up, ldy)
+    reason = ctypes.create_string_buffer(4096)
+    status = _library.library().tileglu_can_implement(_problem(fields), _options(backend, kernel), reason, len(reason))
+    return status == 0, reason.value.decode("utf-8", "replace")
+
+
+def _fields(m, n, k, dtype, activation, layout, memory, device, out_dtype, alignment, lda, ld_gate, ld_up, ldy):
+    return (
+        code(DTYPES, dtype, "dtype"),
+        0 if out_dtype is None else code(DTYPES, out_dtype, "out_dtype"),
+        code(ACTIVATIONS, activation, "activation"),
+        code(LAYOUTS, layout, "layout"),
+        code(MEMORIES, memory, "memory"),
+        device, alignment, m, n, k, lda, ld_gate, ld_up, ldy,
+    )  # fmt: skip
+
+
+# --- Kernels ----------------------------------------------------------------------------------------------------------
+
+
+def backends() -> dict[str, str | None]:
+    """{backend: None if it can run on this machine, else the reason why not}."""
+    library = _library.library()
+    return {
+        name: None if library.tileglu_backend_available(number) == 0 else library.tileglu_last_error().decode()
+        for name, number in BACKENDS.items()
+        if name != "auto"
+    }
+
+
+def kernels(backend: str) -> list[str]:
+    """Names that `kernel=` accepts together with this backend."""
+    library, number = _library.library(), code(BACKENDS, backend, "backend")
+    names = []
+    while (name := library.tileglu_kernel_name(number, len(names))) is not None:
+        names.append(name.decode())
+    return names
+
+
+def _scratch(plan, framework, x):
+    """(owner, address) of the plan's workspace on the CUDA device of x."""
+    if framework.scratch is None:
+        raise NotSupported(
+            f"the plan ({plan.backend} {plan.kernel}) needs {plan.workspace} bytes of workspace, and tileglu cannot "
+            f"allocate for x, a {type(x).__qualname__}: use tileglu.plan(...).run(..., workspace=...)"
+        )
+    return framework.scratch(plan.workspace, x)
+
+
+def same_fields(plan, fields):
+    """InvalidArgument if arrays make another problem than the plan is for. The library checks the alignment itself."""
+    names = [name for name, _ in _library.Problem._fields_[1:]]
+    for name, wanted, found in zip(names, _resolved(plan.fields), _resolved(fields)):
+        if found != wanted and name != "alignment":
+            table = {
+                "dtype": DTYPES,
+                "dtype_y": DTYPES,
+                "activation": ACTIVATIONS,
+                "layout": LAYOUTS,
+                "memory": MEMORIES,
+            }
+            if name in table:
+                wanted, found = name_of(table[name], wanted), name_of(table[name], found)
+            raise InvalidArgument(f"the arrays have {name}={found}; this plan was made for {name}={wanted}")
+
+
+def _resolved(fields):
+    """With the defaults filled in as the library does; a row stride of at most one row is 0."""
+    dtype, dtype_y, activation, layout, memory, device, alignment, m, n, k, lda, ld_gate, ld_up, ldy = fields
+    merged = layout != LAYOUTS["separate"]
+    gate_rows = 2 * n if merged else n
+    strides = [
+        0 if rows <= 1 else ld or columns
+        for rows, columns, ld in ((m, k, lda), (gate_rows, k, ld_gate), (0 if merged else n, k, ld_up), (m, n, ldy))
+    ]
+    return (
+        dtype, dtype_y or dtype, activation, layout, memory, device if memory != HOST else 0, alignment or 16, m, n, k,
+        *strides,
+    )  # fmt: skip

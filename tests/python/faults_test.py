@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Planted faults: the tests that compare values do fail if gate and up are exchanged, or if a row is not written.
+(Tests that only compare one way of calling with another cannot.)"""
+
+import ctypes
+import importlib
+import importlib.util
+
+import pytest
+
+from tileglu import _plan
+from tileglu._names import ELEMENT_BYTES, LAYOUTS
+
+EXCHANGED = {LAYOUTS["gate_up"]: LAYOUTS["up_gate"], LAYOUTS["up_gate"]: LAYOUTS["gate_up"]}
+
+
+def exchange_gate_and_up(monkeypatch):
+    launch, cached = _plan.Plan._launch, _plan.cached
+
+    def launch_exchanged(self, framework, x, a, gate, up, *others):
+        launch(self, framework, x, a, up or gate, gate if up else 0, *others)
+
+    def cached_exchanged(fields, *names):
+        return cached((*fields[:3], EXCHANGED.get(fields[3], fields[3]), *fields[4:]), *names)
+
+    monkeypatch.setattr(_plan.Plan, "_launch", launch_exchanged)
+    monkeypatch.setattr(_plan, "cached", cached_exchanged)
+
+
+def skip_the_last_row(monkeypatch):
+    launch = _plan.Plan._launch
+
+    def launch_without(self, framework, x, a, gate, up, y, *others):
+        launch(self, framework, x, a, gate, up, y, *others)
+        dtype, dtype_y, *_, ldy = self.fields
+        m, n = self.fields[7:9]
+        size = ELEMENT_BYTES[dtype_y or dtype]
+        if m:
+            ctypes.memset(y + (m - 1) * (ldy or n) * size, 0, n * size)
+
+    monkeypatch.setattr(_plan.Plan, "_launch", launch_without)
+
+
+FAULTS = [exchange_gate_and_up, skip_the_last_row]
+TESTS = [
+    ("numpy_test", "test_values", ((7, 40, 64), "silu", "bf16")),
+    ("numpy_test", "test_values", ((65, 200, 128), "gelu_tanh", "fp32")),
+    ("numpy_test", "test_leading_dimensions", ()),
+    ("numpy_test", "test_strides_of_weights_and_out", ()),
+    ("dlpack_test", "test_mixed_with_numpy_strided_and_with_an_offset", ()),
+    ("threads_test", "test_threads_share_weights_and_nothing_else", ()),
+    ("torch_test", "test_values", ("bf16", "silu")),
+    ("torch_test", "test_module_shares_weights_and_state", ()),
+    ("torch_test", "test_module_of_its_own_and_merged", ()),
+    ("transformers_test", "test_families", ("Qwen2",)),
+    ("transformers_test", "test_families", ("Phi3",)),
+    ("transformers_test", "test_bf16_is_nearer_to_fp32_than_unpatched", ("Gemma2",)),
+    ("transformers_test", "test_bf16_is_nearer_to_fp32_than_unpatched", ("Phi3",)),
+]
+
+
+@pytest.fixture(autouse=True)
+def no_plans_with_faults_stay():
+    from tileglu import _call
+
+    _call._calls.clear()
+    yield
+    _call._calls.clear()
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("module, test, arguments", TESTS)
+def test_caught(module, test, arguments, fault, monkeypatch):
+    for package in ("torch", "transformers"):
+        if module in (f"{package}_test", "transformers_test") and importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+    function = getattr(importlib.import_module(module), test)
+    fault(monkeypatch)
+    with pytest.raises(AssertionError):
+        function(*arguments)

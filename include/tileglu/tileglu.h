@@ -110,11 +110,11 @@ typedef struct tileglu_problem {
 
 /* Bits of tileglu_options.flags. */
 typedef enum tileglu_flag {
-  /* The kernel may read the weights before the kernel ahead of it in the stream has ended (programmatic dependent launch
-   * on Hopper; ignored elsewhere). For weights that no kernel in flight writes, as in inference. */
+  /* The kernel may read the weights before the kernel ahead of it in the stream has ended (programmatic dependent
+   * launch on Hopper; ignored elsewhere). For weights that no kernel in flight writes, as in inference. */
   TILEGLU_PREFETCH_WEIGHTS = 1,
-  /* The bits of a row of Y do not depend on m, on the other rows, or on the kernel that is chosen. Only backend sm90 can;
-   * the others refuse. Costs the split of tiles along k and shared reciprocals (docs/performance.md). */
+  /* The bits of a row of Y do not depend on m, on the other rows, or on the kernel that is chosen. Only backend sm90
+   * can; the others refuse. Costs the split of tiles along k and shared reciprocals (docs/performance.md). */
   TILEGLU_BATCH_INVARIANT = 2
 } tileglu_flag;
 

@@ -20,8 +20,8 @@ template <class Options>
 std::size_t hash_of(const Problem& p, const Options& options) {
   const auto small = [](auto value) { return static_cast<std::uint64_t>(value) & 0xFFU; };
   std::uint64_t state = small(p.dtype) | small(p.dtype_y) << 8 | small(p.activation) << 16 | small(p.layout) << 24 |
-                        small(p.memory) << 32 | small(options.backend) << 40 |
-                        small(options.prefetch_weights) << 48 | small(options.batch_invariant) << 56;
+                        small(p.memory) << 32 | small(options.backend) << 40 | small(options.prefetch_weights) << 48 |
+                        small(options.batch_invariant) << 56;
   state = mix(state, static_cast<std::uint64_t>(p.device) << 32 | static_cast<std::uint32_t>(p.alignment));
   for (const std::int64_t value : {p.m, p.n, p.k, p.lda, p.ld_gate, p.ld_up, p.ldy}) {
     state = mix(state, static_cast<std::uint64_t>(value));

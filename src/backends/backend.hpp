@@ -13,7 +13,7 @@ namespace tileglu {
 
 struct PlanOptions {
   BackendId backend = BackendId::kAuto;
-  std::string kernel;            // empty: the planner's choice; else a family or one configuration
+  std::string kernel;             // empty: the planner's choice; else a family or one configuration
   bool prefetch_weights = false;  // TILEGLU_PREFETCH_WEIGHTS
   bool batch_invariant = false;   // TILEGLU_BATCH_INVARIANT
 

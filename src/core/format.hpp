@@ -21,9 +21,10 @@ std::string formatted(fmt::format_string<Values...> text, Values&&... values) {
 template <class Range>
 std::string joined(const Range& range) {
   std::string text;
+  const char* separator = "";
   for (const auto& element : range) {
-    if (!text.empty()) text += ", ";
-    text += formatted("{}", element);
+    text += separator + formatted("{}", element);
+    separator = ", ";
   }
   return text;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sm90 kernels: one row is one kernel. Tests, verify, bench, info and the build walk this table; a new tile is a
-// new row (each starts with its family, which src/backends/sm90/CMakeLists.txt reads). Behind each row: where it is the
-// fastest of its family on an H200 (benchmarks/h200/prefill.json).
+// The sm90 kernels: one row is one kernel. Tests, verify, bench, info, tune and the build walk this table; a new tile
+// is a new row (each starts with its family, which src/backends/sm90/CMakeLists.txt reads).
+// benchmarks/h200/kernels.json has the times of all of them on all sizes; sm90_times.inc is made from it.
 #pragma once
 
 #include "plan/kernel_config.hpp"

@@ -21,7 +21,7 @@ struct WorkItem {
   int tile;
   int k_begin, k_end;  // k-blocks
 
-  TILEGLU_HOST_DEVICE bool is_part() const { return k_begin > 0; }                          // for another's tile
+  TILEGLU_HOST_DEVICE bool is_part() const { return k_begin > 0; }  // for another's tile
   TILEGLU_HOST_DEVICE bool needs_parts(int k_blocks) const { return k_begin == 0 && k_end < k_blocks; }  // of others
 };
 

@@ -140,7 +140,8 @@ TEST(CaptureInNewProcess, FirstUseOfEachFamily) {
     const std::vector<Layout> taken = layouts(inputs->problem(Layout::kSeparate, rows_for(kernel, 5)), kernel);
     ASSERT_FALSE(taken.empty()) << kernel.name << ": " << tileglu_last_error();
     const std::string command = formatted(
-        "env -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX {}={} '{}' --gtest_also_run_disabled_tests --gtest_brief=1 --gtest_output= "
+        "env -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX {}={} '{}' --gtest_also_run_disabled_tests --gtest_brief=1 "
+        "--gtest_output= "
         "'--gtest_filter=All/Capture.DISABLED_FirstUseInTheProcess/{}'",
         kLayoutVariable, static_cast<int>(taken.front()), self, test_name({kernel, 0}));
     EXPECT_EQ(std::system(command.c_str()), 0) << command;

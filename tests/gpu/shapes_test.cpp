@@ -157,8 +157,7 @@ void check_all(const test::OpCase& op, const std::string& culprit) {
     if (outcome.status == TILEGLU_OK) continue;
     const bool never = outcome.error.find("layout") != std::string::npos ||  // whatever the sizes
                        outcome.error.find("tokens") != std::string::npos;
-    EXPECT_TRUE(never || outcome.error.find(culprit) != std::string::npos)
-        << kernel.name << ": " << outcome.error;
+    EXPECT_TRUE(never || outcome.error.find(culprit) != std::string::npos) << kernel.name << ": " << outcome.error;
   }
 }
 

@@ -160,8 +160,8 @@ TEST(Planner, BatchInvarianceLeavesOutWhatDependsOnTheBatch) {
     EXPECT_TRUE(batch_invariant(row_of(choice.value())).ok());
   }
   for (const KernelConfig& config : kSm90Configs) {
-    const bool invariant = !config.shared && config.family != KernelFamily::kVector &&
-                           config.family != KernelFamily::kInterleave;
+    const bool invariant =
+        !config.shared && config.family != KernelFamily::kVector && config.family != KernelFamily::kInterleave;
     EXPECT_EQ(batch_invariant(config).ok(), invariant) << config_name(config);
   }
   EXPECT_EQ(choose(kSmallK, kH200, "interleave", true).status().code(), Code::kNotSupported);
@@ -199,7 +199,8 @@ TEST(Planner, TakesAFamilyOrOneConfiguration) {
   EXPECT_EQ(candidates(kSmallK, kH200).size(), kSm90Configs.size());
   for (const KernelConfig& config : kSm90Configs) {
     const std::string name = config_name(config);
-    const Problem p = problem(config.family == KernelFamily::kVector ? config.tile_m : 2048, 4864, 896, layout_for(config));
+    const Problem p =
+        problem(config.family == KernelFamily::kVector ? config.tile_m : 2048, 4864, 896, layout_for(config));
     const Result<Candidate> choice = choose(p, kH200, name);
     ASSERT_TRUE(choice.ok()) << choice.status().text();
     EXPECT_EQ(config_name(row_of(choice.value())), name);

@@ -46,8 +46,8 @@ TEST_P(WorkSplits, EveryBlockOfEveryTileOnce) {
   }
 }
 
-// What the kernel relies on: a worker gives at most one part, as its first item; the collector is told of each giver, in
-// the order of k, and has a higher index than all of them.
+// What the kernel relies on: a worker gives at most one part, as its first item; the collector is told of each giver,
+// in the order of k, and has a higher index than all of them.
 TEST_P(WorkSplits, PartsFindTheirCollector) {
   const WorkSplit work = split(true);
   for (int worker = 0; worker < work.workers; ++worker) {

@@ -163,9 +163,10 @@ void add_bench(CLI::App& app, Action& action) {
   add_shape_options(command, options->shape, 1);
   add_layout_option(command, options->layout, "Layout of the weights for all contenders (default: each one's own)");
   add_seed_option(command, options->seed);
-  add_text_list(command, "--contenders", options->contenders,
-                "Who takes part: tileglu, a kernel or family (either may end in +invariant, then in +prefetch: its flags), "
-                "cublas_gemm_only, cublas_merged, cublas_two_gemms");
+  add_text_list(
+      command, "--contenders", options->contenders,
+      "Who takes part: tileglu, a kernel or family (either may end in +invariant, then in +prefetch: its flags), "
+      "cublas_gemm_only, cublas_merged, cublas_two_gemms");
   command.add_option("--output", options->output, "Write the JSON document to this file")->type_name("FILE");
   add_choice(command, "--l2", options->warm, warm_named, "cold, warm", "Rotate buffers past the cache, or not");
   add_choice(command, "--cuda-graph", options->graph, graph_use_named, "auto, on, off",

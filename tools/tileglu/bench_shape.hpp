@@ -34,7 +34,7 @@ struct BenchRow {
   double relative_error = 0;  // of the checked rows
   std::vector<double> samples_us = {};
   int calls_per_sample = 1;
-  double host_us = 0;  // of the thread that enqueues a call
+  double host_us = 0;    // of the thread that enqueues a call
   Statistics time = {};  // only if ok or above_peak
   double tflops = 0, gbps = 0;
   double first_algorithm_us = 0;  // cublas_gemm_only: what the heuristic would have taken

@@ -61,9 +61,9 @@ Result<double> read_gbps(int device) {
   std::vector<Contestant> grids;
   for (const int blocks_per_sm : {1, 2, 4, 8}) {
     grids.emplace_back([&, blocks_per_sm](const runtime::Stream& stream, int) {
-      return cuda_status("read_all", read_all(from.value().data(), kBytes, blocks_per_sm,
-                                              static_cast<unsigned*>(sink.value().data()),
-                                              static_cast<cudaStream_t>(stream.handle())));
+      return cuda_status(
+          "read_all", read_all(from.value().data(), kBytes, blocks_per_sm, static_cast<unsigned*>(sink.value().data()),
+                               static_cast<cudaStream_t>(stream.handle())));
     });
   }
   const Result<double> us = median_us(grids, device);

@@ -32,7 +32,7 @@ struct MeasureOptions {
 };
 
 struct Measurement {
-  double host_us = 0;  // of the thread that enqueues a call
+  double host_us = 0;              // of the thread that enqueues a call
   Status status;                   // of the first call that failed; then there are no samples
   std::vector<double> samples_us;  // per call
   int calls_per_sample = 1;

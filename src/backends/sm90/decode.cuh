@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "decode": weights are the rows of the WGMMA and tokens its columns, which may be as few as 8. A warpgroup multiplies 64
-// gate rows and the 64 up rows of the same outputs, so that gate and up of an output end up in the same thread; y is
+// "decode": weights are the rows of the WGMMA and tokens its columns, which may be as few as 8. A warpgroup multiplies
+// 64 gate rows and the 64 up rows of the same outputs, so that gate and up of an output end up in the same thread; y is
 // transposed on its way through shared memory (stmatrix.trans).
 #pragma once
 
@@ -16,17 +16,18 @@ __device__ __forceinline__ void store_transposed(std::uint16_t* row, std::uint32
 }
 __device__ __forceinline__ void store_transposed(std::uint16_t* row, std::uint32_t m0, std::uint32_t m1,
                                                  std::uint32_t m2, std::uint32_t m3) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                   cute::cast_smem_ptr_to_uint(row)),
-               "r"(m0), "r"(m1), "r"(m2), "r"(m3)
-               : "memory");
+  asm volatile(
+      "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(cute::cast_smem_ptr_to_uint(row)),
+      "r"(m0), "r"(m1), "r"(m2), "r"(m3)
+      : "memory");
 }
 
 // Warpgroups: each has 64 of the tile's output columns.
 template <int TileM, int Warpgroups, int ClusterM, int ClusterN, bool Shared, int Ctas>
 struct DecodeTile
     : FusedTile<TileM, 64 * Warpgroups, 1, ClusterM, ClusterN, Warpgroups, Warpgroups, Shared, Ctas, TileM * 64> {
-  using Base = FusedTile<TileM, 64 * Warpgroups, 1, ClusterM, ClusterN, Warpgroups, Warpgroups, Shared, Ctas, TileM * 64>;
+  using Base =
+      FusedTile<TileM, 64 * Warpgroups, 1, ClusterM, ClusterN, Warpgroups, Warpgroups, Shared, Ctas, TileM * 64>;
   using Base::kHalf, Base::kTileM;
   static constexpr int kWidth = TileM;  // of a WGMMA
   static constexpr int kBlocks = 2;     // gate, up

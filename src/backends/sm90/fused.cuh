@@ -39,8 +39,8 @@ struct FusedParams {
 };
 
 // First row of A and first output column of a CTA's tile, in the order in which clusters take tiles: groups of
-// `raster_group` cluster tiles along m, m fastest inside a group, so that the CTAs at work share weight tiles and rows of
-// A in L2.
+// `raster_group` cluster tiles along m, m fastest inside a group, so that the CTAs at work share weight tiles and rows
+// of A in L2.
 struct Corner {
   int row, column;
 };
@@ -173,8 +173,8 @@ __device__ __forceinline__ void multiply(FusedStorage<T>& s, Ring<T::kStages>& r
     for (int i = 0; i < kTileK / 16; ++i) {
 #pragma unroll
       for (int block = 0; block < T::kBlocks; ++block) {
-        Wgmma<T::kWidth, IsBf16>::issue(d[kFirst + block], rows + block * block_stride + i * kStepK, columns + i * kStepK,
-                                      accumulate);
+        Wgmma<T::kWidth, IsBf16>::issue(d[kFirst + block], rows + block * block_stride + i * kStepK,
+                                        columns + i * kStepK, accumulate);
       }
       accumulate = 1;
     }
@@ -351,8 +351,10 @@ class FusedLauncher final : public Launcher {
 
   Status encode_maps() {
     const Problem& p = problem_;
-    const auto matrix = [](std::int64_t rows, std::int64_t columns, std::int64_t stride, int box_rows, int box_columns) {
-      return MatrixView{.rows = rows, .columns = columns, .stride = stride, .box_rows = box_rows, .box_columns = box_columns};
+    const auto matrix = [](std::int64_t rows, std::int64_t columns, std::int64_t stride, int box_rows,
+                           int box_columns) {
+      return MatrixView{
+          .rows = rows, .columns = columns, .stride = stride, .box_rows = box_rows, .box_columns = box_columns};
     };
     TILEGLU_TRY(encode(matrix(p.m, p.k, p.lda, T::kTileM / T::kClusterN, kTileK), params_.a));
     TILEGLU_TRY(encode_half(gate_half(p, {}), T::kLoadRows, params_.grouped, params_.gate));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the compile-time shapes of "paired", "decode" and "sync_pingpong" tiles have in common: the division of a CTA into warpgroups, its
-// pipeline and its shared memory.
+// What the compile-time shapes of "paired", "decode" and "sync_pingpong" tiles have in common: the division of a CTA
+// into warpgroups, its pipeline and its shared memory.
 #pragma once
 
 #include "backends/sm90/gate_math.cuh"
@@ -28,14 +28,15 @@ struct FusedTile {
   static constexpr bool kPingpong = kConsumers > kSharers;
   static constexpr bool kShared = Shared;  // tiles may be cut along k (plan/work_split.hpp)
   static constexpr int kThreads = 128 * (1 + kConsumers);
-  static constexpr int kCtas = Ctas;  // that share an SM
+  static constexpr int kCtas = Ctas;                                           // that share an SM
   static constexpr int kAccumulators = 2 * kTileM * kHalf / (128 * kSharers);  // of a thread
   // A thread of each of three warpgroups has 168 at first; what leaves no spill on either side.
   static constexpr int kProducerRegisters = Passes == 2 ? 56 : kAccumulators > 120 ? 40 : 72;
   static constexpr int kConsumerRegisters = (3 * 168 - kProducerRegisters) / 2;
 
   static constexpr int kStageBytes = (kTileM + kWeightRows) * kTileK * 2;
-  // A CTA's share of the SM's 228 KiB, less 1 KiB that each has to leave, the staging buffers, barriers and the alignment.
+  // A CTA's share of the SM's 228 KiB, less 1 KiB that each has to leave, the staging buffers, barriers and the
+  // alignment.
   static constexpr int kStagingElements = StagingElements;
   static constexpr int kStages = (233472 / Ctas - 1024 - 2048 - kConsumers * kStagingElements * 2) / kStageBytes;
   static constexpr int kPartFloats = kTileM * 2 * kHalf;  // accumulators of a CTA

@@ -102,12 +102,10 @@ inline GateParams gate_params(const Problem& problem, bool batch_invariant) {
   constexpr float kNoFloor = -std::numeric_limits<float>::infinity();
   const bool bf16 = problem.dtype_y == Dtype::kBf16, shared = !batch_invariant && problem.dtype_y == problem.dtype;
   switch (problem.activation) {
-    case Activation::kSilu:
-      return {.formula = shared ? Formula::kSharedSilu : Formula::kSigmoid, .bf16 = bf16};
+    case Activation::kSilu: return {.formula = shared ? Formula::kSharedSilu : Formula::kSigmoid, .bf16 = bf16};
     case Activation::kGeluTanh:
       return {.formula = Formula::kSigmoid, .sigmoid = {GeluTanh::kLinear, GeluTanh::kCubic}, .bf16 = bf16};
-    case Activation::kSigmoid:
-      return {.formula = Formula::kSigmoid, .sigmoid = {.times_gate = false}, .bf16 = bf16};
+    case Activation::kSigmoid: return {.formula = Formula::kSigmoid, .sigmoid = {.times_gate = false}, .bf16 = bf16};
     case Activation::kGeluErf: return {.formula = Formula::kErf, .bf16 = bf16};
     case Activation::kRelu: return {.formula = Formula::kFloor, .bf16 = bf16};
     case Activation::kIdentity: break;

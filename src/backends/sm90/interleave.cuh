@@ -47,7 +47,6 @@ class InterleaveLauncher final : public Launcher {
                                                       cutlass::gemm::PersistentScheduler>;
   using Adapter = cutlass::gemm::device::GemmUniversalAdapter<Kernel>;
 
-
  public:
   static Result<std::unique_ptr<Launcher>> make(const Problem& problem, const LaunchOptions& options) {
     const cudaError_t error = cudaFuncSetAttribute(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles that are cut along k (plan/work_split.hpp): accumulators on their way from the CTA that summed a part of a tile to
-// the one that collects it.
+// Tiles that are cut along k (plan/work_split.hpp): accumulators on their way from the CTA that summed a part of a tile
+// to the one that collects it.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,10 @@
 
 namespace tileglu::sm90 {
 
-// In the workspace. `values`: one part for each CTA. `flags`: one for each CTA and warpgroup that shares a tile; it equals
-// `ticket` once that warpgroup's values are complete. A ticket is never the same for two launches, and the reader clears
-// the flag again, so that neither what was in the workspace before nor the replay of a graph can pass for a part.
+// In the workspace. `values`: one part for each CTA. `flags`: one for each CTA and warpgroup that shares a tile; it
+// equals `ticket` once that warpgroup's values are complete. A ticket is never the same for two launches, and the
+// reader clears the flag again, so that neither what was in the workspace before nor the replay of a graph can pass for
+// a part.
 struct Parts {
   float4* values;
   unsigned long long* flags;
@@ -19,7 +20,8 @@ struct Parts {
 
 inline constexpr std::size_t kFlagBytes = sizeof(unsigned long long);
 
-// A thread's first value in a CTA's part; the next one of the same thread is 128 further, so that a warp's lie together.
+// A thread's first value in a CTA's part; the next one of the same thread is 128 further, so that a warp's lie
+// together.
 template <class T>
 __device__ __forceinline__ float4* values_of(const Parts& parts, int cta) {
   constexpr std::int64_t kValues = T::kPartFloats / 4;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel-1, "sync_pingpong": the gate's accumulators are complete first and go through the activation in registers while
-// the up tiles are on their way; then the up's, the product and the store. A is read twice.
+// Kernel-1, "sync_pingpong": the gate's accumulators are complete first and go through the activation in registers
+// while the up tiles are on their way; then the up's, the product and the store. A is read twice.
 #pragma once
 
 #include "backends/sm90/token_rows.cuh"

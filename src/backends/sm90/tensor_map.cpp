@@ -43,10 +43,11 @@ CUtensorMapSwizzle swizzle_of(int box_columns) {
 
 // Sizes and box, innermost first; strides of all but the innermost dimension, in elements.
 template <std::size_t Rank>
-Status encode_16bit(const std::array<std::int64_t, Rank>& sizes, const std::array<std::int64_t, Rank - 1>& strides, const std::array<int, Rank>& box,
-                    CUtensorMap& map) {
+Status encode_16bit(const std::array<std::int64_t, Rank>& sizes, const std::array<std::int64_t, Rank - 1>& strides,
+                    const std::array<int, Rank>& box, CUtensorMap& map) {
   if (driver().encode == nullptr || driver().replace_address == nullptr) {
-    return {Code::kNotAvailable, "the CUDA driver has no cuTensorMapEncodeTiled (needs a driver for CUDA 12.0 or newer)"};
+    return {Code::kNotAvailable,
+            "the CUDA driver has no cuTensorMapEncodeTiled (needs a driver for CUDA 12.0 or newer)"};
   }
   std::array<cuuint64_t, Rank> map_sizes{};
   std::array<cuuint64_t, Rank - 1> map_strides{};
@@ -60,9 +61,8 @@ Status encode_16bit(const std::array<std::int64_t, Rank>& sizes, const std::arra
                       map_strides.data(), map_box.data(), element_strides.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
                       swizzle_of(box[0]), CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result == CUDA_SUCCESS) return {};
-  return {Code::kCudaError,
-          formatted("cuTensorMapEncodeTiled gave {} for sizes ({}), strides ({}) elements, box ({})",
-                    static_cast<int>(result), joined(sizes), joined(strides), joined(box))};
+  return {Code::kCudaError, formatted("cuTensorMapEncodeTiled gave {} for sizes ({}), strides ({}) elements, box ({})",
+                                      static_cast<int>(result), joined(sizes), joined(strides), joined(box))};
 }
 
 HalfView half_view(const HalfRows& rows, const void* base, std::int64_t ld, const Problem& problem) {

@@ -31,8 +31,8 @@ HalfView gate_half(const Problem& problem, const Operands& operands);
 HalfView up_half(const Problem& problem, const Operands& operands);
 
 Status encode(const MatrixView& view, CUtensorMap& map);
-// Boxes of 64 columns of k and `rows` rows (a multiple of 8). Coordinates: grouped (k, 0, row / 8), else (k, row, 0), for
-// rows at equal distances.
+// Boxes of 64 columns of k and `rows` rows (a multiple of 8). Coordinates: grouped (k, 0, row / 8), else (k, row, 0),
+// for rows at equal distances.
 Status encode_half(const HalfView& half, int rows, bool grouped, CUtensorMap& map);
 // 16-byte aligned.
 Status set_base(CUtensorMap& map, const void* base);

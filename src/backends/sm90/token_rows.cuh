@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles with tokens as the rows of the WGMMA.
-//   one pass  ("paired"): a WGMMA is 2*half wide; its first half of columns is gate rows, its second half up rows of the
+//   one pass  ("paired"): a WGMMA is 2*half wide; its first half of columns is gate rows, its second half up rows of
+//   the
 //             same output columns, so that gate and up of an output end up in the same thread.
 //   two passes ("sync_pingpong"): the gate's columns first, the activation on them, then the up's.
 #pragma once
@@ -9,18 +10,19 @@
 
 namespace tileglu::sm90 {
 
-// Ping-pong: two consumer warpgroups with a tile each. Cooperative: two, each with every second 64-row block of one tile.
-// Integers and not a KernelConfig: nvcc 13.0 cannot name a __global__ function whose template arguments hold a class
-// value.
+// Ping-pong: two consumer warpgroups with a tile each. Cooperative: two, each with every second 64-row block of one
+// tile. Integers and not a KernelConfig: nvcc 13.0 cannot name a __global__ function whose template arguments hold a
+// class value.
 template <int TileM, int TileN2, int Passes, int ClusterM, int ClusterN, bool Pingpong, bool Shared>
 struct TokenRowsTile
     : FusedTile<TileM, TileN2 / 2, Passes, ClusterM, ClusterN, 2, Pingpong ? 1 : 2, Shared, 1, 64 * TileN2 / 2> {
-  using Base = FusedTile<TileM, TileN2 / 2, Passes, ClusterM, ClusterN, 2, Pingpong ? 1 : 2, Shared, 1, 64 * TileN2 / 2>;
+  using Base =
+      FusedTile<TileM, TileN2 / 2, Passes, ClusterM, ClusterN, 2, Pingpong ? 1 : 2, Shared, 1, 64 * TileN2 / 2>;
   using Base::kHalf, Base::kSharers, Base::kTileM;
-  static constexpr int kWidth = TileN2 / Passes;                                 // of a WGMMA
-  static constexpr int kBlocks = TileM / 64 / kSharers;                          // 64-row WGMMAs of a warpgroup
-  static constexpr int kPortions = kBlocks;                                      // of y: 64 rows each
-  static constexpr int kBox = box_columns(kHalf), kBoxRows = 64;                 // of a TMA store
+  static constexpr int kWidth = TileN2 / Passes;                  // of a WGMMA
+  static constexpr int kBlocks = TileM / 64 / kSharers;           // 64-row WGMMAs of a warpgroup
+  static constexpr int kPortions = kBlocks;                       // of y: 64 rows each
+  static constexpr int kBox = box_columns(kHalf), kBoxRows = 64;  // of a TMA store
   using Accumulators = float[Passes * kBlocks][kWidth / 2];
   static_assert(kHalf % 8 == 0);
   static_assert(TileM % (64 * kSharers) == 0 && TileM <= 256);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// WGMMA m64nNk16, both operands in shared memory, fp32 accumulators in registers; bf16 or fp16. Written out, since CuTe's
-// headers of all widths take longer to compile than a kernel.
+// WGMMA m64nNk16, both operands in shared memory, fp32 accumulators in registers; bf16 or fp16. Written out, since
+// CuTe's headers of all widths take longer to compile than a kernel.
 //
-// Accumulators of a thread (PTX ISA, "wgmma ... m64nNk16, D fragment"): d[4j + 2h + i] is row 16 * warp + lane / 4 + 8h,
-// column 8j + 2 * (lane % 4) + i.
+// Accumulators of a thread (PTX ISA, "wgmma ... m64nNk16, D fragment"): d[4j + 2h + i] is row 16 * warp + lane / 4 +
+// 8h, column 8j + 2 * (lane % 4) + i.
 #pragma once
 
 #include <cstdint>
 
 namespace tileglu::sm90 {
 
-// Descriptor of a K-major operand in rows of 128 bytes with the 128-byte swizzle: address / 16, and the distance of 1024
-// bytes between groups of 8 rows. A step of 16 elements along k adds kStepK, 64 rows add kStepRows64.
+// Descriptor of a K-major operand in rows of 128 bytes with the 128-byte swizzle: address / 16, and the distance of
+// 1024 bytes between groups of 8 rows. A step of 16 elements along k adds kStepK, 64 rows add kStepRows64.
 __device__ __forceinline__ std::uint64_t operand_descriptor(std::uint32_t shared_address) {
   constexpr std::uint64_t kSwizzle128 = std::uint64_t{1} << 62, kGroupStride = std::uint64_t{1024 / 16} << 32;
   constexpr std::uint64_t kLeading = std::uint64_t{1} << 16;  // not used with a swizzle; 1 by convention

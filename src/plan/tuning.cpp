@@ -7,7 +7,7 @@
 namespace tileglu {
 
 std::int64_t m_bucket(std::int64_t m) {
-  const std::int64_t step = m <= 256 ? 8 : m <= 1024 ? 32 : 128;
+  const std::int64_t step = m <= 8 ? 1 : m <= 256 ? 8 : m <= 1024 ? 32 : 128;
   return (m + step - 1) / step * step;
 }
 

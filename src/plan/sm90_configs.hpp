@@ -54,7 +54,6 @@ inline constexpr auto kSm90Configs = std::to_array<KernelConfig>({
     {.family = KernelFamily::kDecode, .schedule = Schedule::kCooperative, .tile_m = 128, .tile_n2 = 256, .raster_group = 16},
     {.family = KernelFamily::kSyncPingpong, .schedule = Schedule::kPingpong, .tile_m = 128, .tile_n2 = 128, .raster_group = 16},
     {.family = KernelFamily::kSyncPingpong, .schedule = Schedule::kPingpong, .tile_m = 128, .tile_n2 = 128, .cluster_m = 2, .raster_group = 16},
-    {.family = KernelFamily::kSyncPingpong, .schedule = Schedule::kPingpong, .tile_m = 128, .tile_n2 = 144, .cluster_m = 2, .raster_group = 16},
     {.family = KernelFamily::kVector, .schedule = Schedule::kVector, .tile_m = 1, .tile_n2 = 2, .tile_k = 256},
     {.family = KernelFamily::kVector, .schedule = Schedule::kVector, .tile_m = 1, .tile_n2 = 2, .tile_k = 512},
     {.family = KernelFamily::kVector, .schedule = Schedule::kVector, .tile_m = 2, .tile_n2 = 2, .tile_k = 256},

@@ -29,6 +29,8 @@ struct DecodeTile
   using Base =
       FusedTile<TileM, 64 * Warpgroups, 1, ClusterM, ClusterN, Warpgroups, Warpgroups, Shared, Ctas, TileM * 64>;
   using Base::kHalf, Base::kTileM;
+  static constexpr int kProducerRegisters = TileM > 64 ? 40 : Base::kProducerRegisters;
+  static constexpr int kConsumerRegisters = TileM > 64 ? 232 : Base::kConsumerRegisters;
   static constexpr int kWidth = TileM;  // of a WGMMA
   static constexpr int kBlocks = 2;     // gate, up
   static constexpr int kPortions = 1;   // of y

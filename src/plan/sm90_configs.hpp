@@ -50,7 +50,6 @@ inline constexpr auto kSm90Configs = std::to_array<KernelConfig>({
     {.family = KernelFamily::kDecode, .schedule = Schedule::kCooperative, .tile_m = 64, .tile_n2 = 128, .raster_group = 16, .shared = true},
     {.family = KernelFamily::kDecode, .schedule = Schedule::kCooperative, .tile_m = 64, .tile_n2 = 128, .raster_group = 16},
     {.family = KernelFamily::kDecode, .schedule = Schedule::kCooperative, .tile_m = 64, .tile_n2 = 256, .raster_group = 16, .shared = true},
-    {.family = KernelFamily::kDecode, .schedule = Schedule::kCooperative, .tile_m = 96, .tile_n2 = 256, .cluster_m = 2, .raster_group = 16, .shared = true},
     {.family = KernelFamily::kDecode, .schedule = Schedule::kCooperative, .tile_m = 128, .tile_n2 = 256, .raster_group = 16},
     {.family = KernelFamily::kSyncPingpong, .schedule = Schedule::kPingpong, .tile_m = 128, .tile_n2 = 128, .raster_group = 16},
     {.family = KernelFamily::kSyncPingpong, .schedule = Schedule::kPingpong, .tile_m = 128, .tile_n2 = 128, .cluster_m = 2, .raster_group = 16},

@@ -29,7 +29,8 @@ class Problem(_Struct):
 
 
 class Options(_Struct):
-    _fields_ = [("struct_size", c_uint32), ("backend", c_int32), ("kernel", c_char_p)]
+    _fields_ = [("struct_size", c_uint32), ("backend", c_int32), ("kernel", c_char_p), ("flags", c_uint32)]
+    _fields_ += [("reserved", c_uint32)]
 
 
 class Args(_Struct):

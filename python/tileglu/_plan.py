@@ -94,8 +94,13 @@ def _problem(fields):
     return problem
 
 
-def _options(backend, kernel):
-    return _library.Options(backend=code(BACKENDS, backend, "backend"), kernel=str(kernel or "").encode())
+PREFETCH_WEIGHTS, BATCH_INVARIANT = 1, 2  # tileglu_flag
+
+
+def _options(backend, kernel, prefetch_weights=False, batch_invariant=False):
+    flags = PREFETCH_WEIGHTS * bool(prefetch_weights) | BATCH_INVARIANT * bool(batch_invariant)
+    name = str(kernel or "").encode()
+    return _library.Options(backend=code(BACKENDS, backend, "backend"), kernel=name, flags=flags)
 
 
 # --- For the arrays of a call -----------------------------------------------------------------------------------------
@@ -123,28 +128,33 @@ def plan(
     m: int, n: int, k: int, *, dtype: str = "bf16", activation: str = "silu", layout: str = "separate",
     memory: str = "cuda", device: int = 0, out_dtype: str | None = None, alignment: int = 0, lda: int = 0,
     ld_gate: int = 0, ld_up: int = 0, ldy: int = 0, backend: str = "auto", kernel: str = "",
+    prefetch_weights: bool = False, batch_invariant: bool = False,
 ) -> Plan:  # fmt: skip
     """Chooses the kernel for a problem; see tileglu.Plan. Needs no arrays and launches nothing.
 
     m tokens, n columns of the result, k columns of x. dtype and out_dtype: "bf16", "fp16", "fp32" (out_dtype None: as
     dtype). memory: "cuda" or "host"; device: CUDA ordinal. alignment: bytes that every address is a multiple of (0:
     16). lda, ld_gate, ld_up, ldy: row strides in elements (0: contiguous). backend, kernel: as in glu().
+    prefetch_weights: the kernel may read the weights before the kernel ahead of it in the stream has ended.
+    batch_invariant: the bits of a row depend on nothing but the row and the weights (backend sm90 only).
     Raises InvalidArgument, NotSupported or NotAvailable with the reason.
     """
     fields = _fields(m, n, k, dtype, activation, layout, memory, device, out_dtype, alignment, lda, ld_gate, ld_up, ldy)
-    return Plan(fields, _options(backend, kernel))
+    return Plan(fields, _options(backend, kernel, prefetch_weights, batch_invariant))
 
 
 def can_implement(
     m: int, n: int, k: int, *, dtype: str = "bf16", activation: str = "silu", layout: str = "separate",
     memory: str = "cuda", device: int = 0, out_dtype: str | None = None, alignment: int = 0, lda: int = 0,
     ld_gate: int = 0, ld_up: int = 0, ldy: int = 0, backend: str = "auto", kernel: str = "",
+    prefetch_weights: bool = False, batch_invariant: bool = False,
 ) -> tuple[bool, str]:  # fmt: skip
     """(True, "") if plan() with the same arguments would succeed, else (False, reason). InvalidArgument for wrong
     names."""
     fields = _fields(m, n, k, dtype, activation, layout, memory, device, out_dtype, alignment, lda, ld_gate, ld_up, ldy)
     reason = ctypes.create_string_buffer(4096)
-    status = _library.library().tileglu_can_implement(_problem(fields), _options(backend, kernel), reason, len(reason))
+    options = _options(backend, kernel, prefetch_weights, batch_invariant)
+    status = _library.library().tileglu_can_implement(_problem(fields), options, reason, len(reason))
     return status == 0, reason.value.decode("utf-8", "replace")
 
 

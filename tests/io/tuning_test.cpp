@@ -55,7 +55,7 @@ TEST(TuningText, IsReadAgain) {
   table.merge(one_row(512, "a\"b\\c\n\xC3\xA9"));
   TuningKey other = table.begin()->first;
   other.dtype = Dtype::kFp16, other.activation = Activation::kGeluTanh, other.layout = Layout::kInterleaved8;
-  table[other] = {.kernel = "k", .m = 3, .median_us = 0.001};
+  table[other] = {.kernel = "k", .m = 1, .median_us = 0.001};
   const std::string text = tuning_text(table, "made \"here\"");
   const Result<TuningTable> again = parse_tuning(text, "t");
   ASSERT_TRUE(again.ok()) << again.status().text();

@@ -106,3 +106,9 @@ def test_library_of_another_version():
 def test_import_brings_no_framework():
     code = "import sys, tileglu; tileglu.version(); print({'torch', 'jax', 'cupy', 'numpy'} & set(sys.modules))"
     assert in_new_process(code).stdout.strip() == "set()"
+
+
+def test_flags_reach_the_library():
+    possible, reason = tileglu.can_implement(7, 40, 64, memory="host", batch_invariant=True)
+    assert not possible and "TILEGLU_BATCH_INVARIANT" in reason
+    assert tileglu.plan(7, 40, 64, memory="host", prefetch_weights=True).backend == "cpu"

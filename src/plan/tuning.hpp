@@ -14,8 +14,8 @@ namespace tileglu {
 
 struct DeviceSpec;
 
-// The largest m of the bucket that m >= 1 lies in. Up to 8 each m is its own; then buckets end at every multiple of 8 up
-// to 256, of 32 up to 1024, and of 128 beyond, which are the heights of the tiles that compete there: all m of one
+// The largest m of the bucket that m >= 1 lies in. Up to 8 each m is its own; then buckets end at every multiple of 8
+// up to 256, of 32 up to 1024, and of 128 beyond, which are the heights of the tiles that compete there: all m of one
 // bucket make the same grid of tiles.
 std::int64_t m_bucket(std::int64_t m);
 

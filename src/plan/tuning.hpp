@@ -5,10 +5,10 @@
 
 #include "core/problem.hpp"
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 
 namespace tileglu {
 
@@ -29,7 +29,11 @@ struct TuningKey {
   Layout layout = Layout::kSeparate;
   std::int64_t n = 0, k = 0, m_bucket = 0;
 
-  auto operator<=>(const TuningKey&) const = default;
+  bool operator==(const TuningKey&) const = default;
+  bool operator<(const TuningKey& other) const { return tied() < other.tied(); }
+
+ private:
+  auto tied() const { return std::tie(device, sm_count, version, dtype, activation, layout, n, k, m_bucket); }
 };
 
 struct TunedKernel {

@@ -30,10 +30,10 @@ struct TuningKey {
   std::int64_t n = 0, k = 0, m_bucket = 0;
 
   bool operator==(const TuningKey&) const = default;
-  bool operator<(const TuningKey& other) const { return tied() < other.tied(); }
-
- private:
-  auto tied() const { return std::tie(device, sm_count, version, dtype, activation, layout, n, k, m_bucket); }
+  bool operator<(const TuningKey& o) const {
+    return std::tie(device, sm_count, version, dtype, activation, layout, n, k, m_bucket) <
+           std::tie(o.device, o.sm_count, o.version, o.dtype, o.activation, o.layout, o.n, o.k, o.m_bucket);
+  }
 };
 
 struct TunedKernel {

@@ -199,18 +199,12 @@ bool needs_graph(const Shape& shape) {
 
 Result<ShapeResult> bench_shape(const Shape& shape, Activation activation, const std::vector<Contender>& contenders,
                                 const BenchSettings& settings) {
-  const Problem problem{.dtype = settings.dtype,
-                        .dtype_y = settings.dtype_y,
-                        .activation = activation,
-                        .memory = settings.memory,
-                        .device = settings.device,
-                        .m = shape.m,
-                        .n = shape.n,
-                        .k = shape.k,
-                        .lda = shape.k,
-                        .ld_gate = shape.k,
-                        .ld_up = shape.k,
-                        .ldy = shape.n};
+  const Problem problem = contiguous({.dtype = settings.dtype,
+                                      .dtype_y = settings.dtype_y,
+                                      .activation = activation,
+                                      .memory = settings.memory,
+                                      .device = settings.device},
+                                     shape);
   ShapeResult result{.shape = shape, .activation = activation, .cuda_graph = settings.cuda_graph};
   result.set_bytes = bytes_moved(shape, settings.dtype, settings.dtype_y);
   if (settings.cold) result.sets = sets_past_cache(result.set_bytes, settings.memory, settings.device);

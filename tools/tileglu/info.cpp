@@ -49,19 +49,13 @@ Result<Json> plans_json(const InfoOptions& options) {
   const Dtype dtype = options.common.dtype.value_or(Dtype::kBf16);
   for (const Shape& shape : shapes.value()) {
     const Layout layout = options.layout.value_or(Layout::kSeparate);
-    const Problem problem{.dtype = dtype,
-                          .dtype_y = dtype,
-                          .activation = options.common.activation.value_or(shape.activation),
-                          .layout = layout,
-                          .memory = memory.value(),
-                          .device = options.common.device,
-                          .m = shape.m,
-                          .n = shape.n,
-                          .k = shape.k,
-                          .lda = shape.k,
-                          .ld_gate = shape.k,
-                          .ld_up = shape.k,
-                          .ldy = shape.n};
+    const Problem problem = contiguous({.dtype = dtype,
+                                        .dtype_y = dtype,
+                                        .activation = options.common.activation.value_or(shape.activation),
+                                        .layout = layout,
+                                        .memory = memory.value(),
+                                        .device = options.common.device},
+                                       shape);
     const Result<Call> call = Call::plan(problem, {.backend = options.common.backend, .kernel = options.common.kernel});
     rows.push_back({{"model", shape.model.empty() ? Json(nullptr) : Json(shape.model)},
                     {"m", shape.m},

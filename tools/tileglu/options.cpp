@@ -51,6 +51,13 @@ void add_seed_option(CLI::App& command, std::uint64_t& seed) {
   add_integer(command, "--seed", seed, {.low = 0, .high = kMaxSeed}, "Seed of the random data");
 }
 
+Problem contiguous(Problem problem, const Shape& shape) {
+  problem.m = shape.m, problem.n = shape.n, problem.k = shape.k;
+  problem.lda = problem.ld_gate = problem.ld_up = shape.k;
+  problem.ldy = shape.n;
+  return problem;
+}
+
 Result<std::vector<Shape>> resolve_shapes(const ShapeOptions& options, std::vector<std::int64_t> default_m) {
   if (!options.models.empty() && (options.n || options.k)) {
     return bad_argument("--model", options.models.front(), "gives n and k; leave out --n and --k");

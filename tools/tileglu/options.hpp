@@ -39,6 +39,8 @@ struct Shape {
   std::int64_t m = 0, n = 0, k = 0;
   Activation activation = Activation::kSilu;  // the model's
 };
+// `problem` with the sizes of `shape` and no gaps between rows.
+Problem contiguous(Problem problem, const Shape& shape);
 
 // The one action that parsing chose; it returns the exit code or why it could not go on.
 struct Action {

@@ -65,19 +65,13 @@ Status open_file(const TuneOptions& options, const std::filesystem::path& path) 
 TuneProblem make_problem(const TuneOptions& options, const Shape& shape, const DeviceSpec& device) {
   const Dtype dtype = options.common.dtype.value_or(Dtype::kBf16);
   TuneProblem problem{.shape = shape};
-  problem.problem = {.dtype = dtype,
-                     .dtype_y = dtype,
-                     .activation = options.common.activation.value_or(shape.activation),
-                     .layout = options.layout.value_or(Layout::kSeparate),
-                     .memory = Memory::kCuda,
-                     .device = options.common.device,
-                     .m = shape.m,
-                     .n = shape.n,
-                     .k = shape.k,
-                     .lda = shape.k,
-                     .ld_gate = shape.k,
-                     .ld_up = shape.k,
-                     .ldy = shape.n};
+  problem.problem = contiguous({.dtype = dtype,
+                                .dtype_y = dtype,
+                                .activation = options.common.activation.value_or(shape.activation),
+                                .layout = options.layout.value_or(Layout::kSeparate),
+                                .memory = Memory::kCuda,
+                                .device = options.common.device},
+                               shape);
   problem.key = tuning_key(problem.problem, device);
   const std::string& kernel = options.common.kernel;
   for (const Candidate& candidate : candidates(problem.problem, device, kernel == "all" ? "" : kernel)) {

@@ -12,6 +12,8 @@ void add_run(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_tune(CLI::App& app, Action& action);
+void add_roofline(CLI::App& app, Action& action);
+void add_report(CLI::App& app, Action& action);
 void add_pack(CLI::App& app, Action& action);
 void add_unpack(CLI::App& app, Action& action);
 

@@ -65,7 +65,8 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);
   Action action;
-  for (const auto add : {add_info, add_models, add_run, add_verify, add_bench, add_tune, add_pack, add_unpack}) {
+  for (const auto add : {add_info, add_models, add_run, add_verify, add_bench, add_tune, add_roofline, add_report,
+                         add_pack, add_unpack}) {
     add(app, action);
   }
   if (const Status known = check_command(app, argc, argv); !known.ok()) return refuse("", known);

@@ -13,6 +13,8 @@ if(TILEGLU_HAVE_JAX)
 endif()
 if(TARGET tileglu_tool)
   install(TARGETS tileglu_tool RUNTIME COMPONENT tools)
+  # The study's package, whose renderer 'tileglu report' runs.
+  install(DIRECTORY study DESTINATION share/tileglu COMPONENT tools FILES_MATCHING PATTERN "*.py")
 endif()
 install(EXPORT tileglu-targets NAMESPACE tileglu:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tileglu
   COMPONENT development)

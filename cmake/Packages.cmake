@@ -37,5 +37,6 @@ tileglu_package(development libtileglu-dev SECTION libdevel DEPENDS "${runtime_p
 if(TARGET tileglu_tool)
   tileglu_package(tools tileglu-tools SECTION utils DEPENDS "${runtime_package} (= ${PROJECT_VERSION})"
     DESCRIPTION "The command-line tool: run, verify, bench, pack and others.")
+  set(CPACK_DEBIAN_TOOLS_PACKAGE_SUGGESTS "python3-matplotlib") # tileglu report
 endif()
 include(CPack)

@@ -51,6 +51,14 @@ install_packages() {
     die "apt-get could not install: ${missing[*]}" 2
 }
 
+# Chromium, which the test of the study's page opens it in; that test is skipped where it cannot be had
+browser() {
+  command -v chromium >/dev/null || (install_packages chromium) || {
+    stage "Chromium cannot be had: going on without the test of the study's page"
+    return 1
+  }
+}
+
 # .venv with the packages of scripts/requirements.txt; made anew when that file changes
 python_environment() {
   local wanted=scripts/requirements.txt stamp=.venv/requirements.txt

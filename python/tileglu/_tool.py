@@ -53,4 +53,5 @@ def main():
         tool = path()
     except NotAvailable as error:
         sys.exit(f"tileglu: {error}")
+    os.environ.setdefault("TILEGLU_PYTHON", sys.executable)  # for `tileglu report`
     os.execv(tool, [tool, *sys.argv[1:]])

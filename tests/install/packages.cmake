@@ -46,4 +46,5 @@ endif()
 package(libtileglu${major} DEPENDS "libc6.*libdnnl" HOLDS ${runtime})
 package(libtileglu-dev DEPENDS "libtileglu${major} \\(= ${VERSION}\\)" HOLDS "include/tileglu/tileglu\\.hp*"
   "${lib}libtileglu\\.so" "${lib}cmake/tileglu/tileglu-[a-z-]+\\.cmake" "${lib}pkgconfig/tileglu\\.pc")
-package(tileglu-tools DEPENDS "libtileglu${major} \\(= ${VERSION}\\)" HOLDS "bin/tileglu")
+package(tileglu-tools DEPENDS "libtileglu${major} \\(= ${VERSION}\\)" HOLDS "bin/tileglu"
+  "share/tileglu/study/[a-z_0-9/]+\\.py")

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The study's package and tileglu's, from the source tree."""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "python")]

@@ -5,7 +5,8 @@ ELEMENTWISE = ("silu", "mul", "elementwise", "vectorized")
 
 
 def kernels_of(arrays, calls):
-    """{name: (count, microseconds)} over all of `calls`: kernels on a GPU, operators of ATen on the host."""
+    """{name: (count, microseconds)} over all of `calls`: kernels on a GPU, operators of ATen on the host. RuntimeError if there
+    are none, as where the machine does not let programs profile."""
     torch = arrays.torch
     from torch.profiler import ProfilerActivity, profile
 
@@ -22,6 +23,8 @@ def kernels_of(arrays, calls):
         us = event.self_device_time_total if on_gpu else event.self_cpu_time_total
         if us > 0:
             found[event.key] = (event.count, us)
+    if not found:
+        raise RuntimeError("the profiler saw no kernel")
     return found
 
 

@@ -10,7 +10,10 @@ LARGE = "qwen2.5-72b"
 
 
 def section(data, wins, configurations):
-    rows = [[*claim, *(ours or (NOT_MEASURED, "")), source] for claim, ours, source in claims(data, wins, configurations)]
+    rows = [
+        [*claim, *ours, source] if ours else [*claim, NOT_MEASURED, "", None]
+        for claim, ours, source in claims(data, wins, configurations)
+    ]
     titles = ["claim", "paper", "ours", "why they differ, or what it takes", "from"]
     return Section("The paper's claims", [Table(titles, rows, 5)])
 
@@ -88,12 +91,15 @@ def utilisation(data):
 
 
 def share(data):
-    values = [(row["share"], row) for row in data.rows("share") if row["status"] == "ok" and row["contender"] == "torch_eager"]
-    if not values:
-        return None
-    low, high = min(values, key=lambda v: v[0]), max(values, key=lambda v: v[0])
-    return (f"{low[0]:.1%} ({low[1]['model']}, M = {low[1]['m']}) to {high[0]:.1%} ({high[1]['model']}, M = {high[1]['m']})",
-            "kernels that are no products, of all kernel time; what the products spend on writing gate and up is not in it")  # fmt: skip
+    rows = [row for row in data.rows("share") if row["status"] == "ok" and row["contender"] == "torch_eager"]
+    parts = []
+    for field, words in (("share_by_profile", "by profile"), ("share_by_time", "by time")):
+        known = sorted((row for row in rows if row[field] is not None), key=lambda row: row[field])
+        if known:
+            ends = [f"{row[field]:.1%} ({row['model']}, M = {row['m']})" for row in (known[0], known[-1])]
+            parts.append(f"{words} {ends[0]} to {ends[1]}")
+    return parts and ("; ".join(parts), "kernels that are no products, and what the MLP takes beyond its products; what the products "
+                                        "spend on writing gate and up is in neither")  # fmt: skip
 
 
 def compiled(data):

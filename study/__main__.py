@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from . import locate
+from .arrays import Unavailable
 
 OK, FAILED, USAGE, UNAVAILABLE = 0, 1, 2, 3
 
@@ -103,8 +104,10 @@ def main(arguments):
     locate.prepare()
     try:
         return {"run": run, "plan": plan, "layers": extract, "render": render}[options.command](options)
-    except (ImportError, LookupError) as error:
+    except (ImportError, Unavailable) as error:
         return refuse(UNAVAILABLE, error)
+    except KeyError as error:
+        return refuse(USAGE, f"a raw file lacks the field {error}: it was measured by another version")
     except (ValueError, OSError) as error:
         return refuse(USAGE, error)
 

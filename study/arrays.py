@@ -7,6 +7,10 @@ import os
 HOST_CACHE_UNKNOWN = 32 << 20
 
 
+class Unavailable(Exception):
+    """The device that was asked for is not here."""
+
+
 class TorchArrays:
     """device: "cuda" or "cpu"."""
 
@@ -157,15 +161,15 @@ def host_cache_bytes():
 
 
 def choose(device):
-    """(arrays, why not the other kinds). device: "auto", "cuda" or "cpu"; LookupError if that cannot be had."""
+    """(arrays, why not the other kinds). device: "auto", "cuda" or "cpu"; Unavailable if that cannot be had."""
     try:
         import torch
     except ImportError as error:
         if device == "cuda":
-            raise LookupError("--device=cuda: torch is not installed") from error
+            raise Unavailable("--device=cuda: torch is not installed") from error
         return NumpyArrays(), "torch not installed"
     if device != "cpu" and torch.cuda.is_available():
         return TorchArrays(torch, "cuda"), ""
     if device == "cuda":
-        raise LookupError("--device=cuda: torch sees no GPU")
+        raise Unavailable("--device=cuda: torch sees no GPU")
     return TorchArrays(torch, "cpu"), "no GPU" if device == "auto" else "--device=cpu"

@@ -13,7 +13,7 @@ from .store import SCHEMA_VERSION, Store, write_json
 
 
 def make_context(options):
-    """LookupError, ValueError: the options ask for what is not here."""
+    """ValueError, arrays.Unavailable: the options ask for what does not exist, or is not here."""
     found, why_not = arrays.choose(options.device)
     if options.quick:
         preset = presets.QUICK

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: run, plan, layers, render. Exit codes as the tool's: 0 fine, 1 something failed, 2 wrong arguments or input,
-3 what it needs is not here."""
+"""The command line: run, plan, layers, render. Exit codes as the tool's: 0 fine, 1 something failed, 2 wrong
+arguments or input, 3 what it needs is not here."""
 
 import argparse
 import json
@@ -69,7 +69,9 @@ def run(options):
         print(line)
     for failure in failed:
         print(f"study: {failure}", file=sys.stderr)
-    print(f"{done} units measured, {over} left over by --budget, {len(failed)} failed; raw files in {options.folder}/raw")
+    print(
+        f"{done} units measured, {over} left over by --budget, {len(failed)} failed; raw files in {options.folder}/raw"
+    )
     return FAILED if failed else OK
 
 
@@ -105,6 +107,8 @@ def main(arguments):
     try:
         return {"run": run, "plan": plan, "layers": extract, "render": render}[options.command](options)
     except (ImportError, Unavailable) as error:
+        return refuse(UNAVAILABLE, error)
+    except RuntimeError as error:  # of tileglu: no tool, no library that fits
         return refuse(UNAVAILABLE, error)
     except KeyError as error:
         return refuse(USAGE, f"a raw file lacks the field {error}: it was measured by another version")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the operands live: torch tensors on a GPU or on the host, or NumPy arrays where torch is not installed. What the
-rest of the study does with arrays is here, once for each of the two; contenders get the arrays themselves."""
+"""Where the operands live: torch tensors on a GPU or on the host, or NumPy arrays where torch is not installed. What
+the rest of the study does with arrays is here, once for each of the two; contenders get the arrays themselves."""
 
 import os
 

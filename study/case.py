@@ -26,7 +26,8 @@ class Operands:
 
 
 def random_values(arrays, shape, kind="normal"):
-    """fp32 x [m,k] and weights [2n,k], before rounding. kind: a distribution of x; "uniform" is that of the weights too."""
+    """fp32 x [m,k] and weights [2n,k], before rounding. kind: a distribution of x; "uniform" is also that of the
+    weights."""
     arrays.seed(SEED)
     weights = arrays.random(2 * shape.n, shape.k, "uniform" if kind == "uniform" else "normal")
     return arrays.random(shape.m, shape.k, kind), weights * shape.k**-0.5

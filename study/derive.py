@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files made from the raw ones after a run: the rows of the grid as one bench file, and the roofline that the tool makes of it
-(the formulas are the tool's: `tileglu roofline`)."""
+"""Files made from the raw ones after a run: the rows of the grid as one bench file, and the roofline that the tool
+makes of it (the formulas are the tool's: `tileglu roofline`)."""
 
 import json
 import subprocess
@@ -36,7 +36,9 @@ def all_files(store):
 def roofline(grid):
     from tileglu import _tool
 
-    done = subprocess.run([_tool.path(), "roofline", "--bench", str(grid), "--json"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [_tool.path(), "roofline", "--bench", str(grid), "--json"], capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         raise RuntimeError(f"tileglu roofline ended with code {done.returncode}: {done.stderr.strip()}")
     return json.loads(done.stdout)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real layers for the numerics: gate and up weights of a checkpoint in safetensors format, with the inputs that ./dev demo
-keeps beside it (scripts/prepare_smollm2.py). `python3 -m study layers` copies a few of them into a small folder, for a machine
-that the whole checkpoint need not go to."""
+"""Real layers for the numerics: gate and up weights of a checkpoint in safetensors format, with the inputs that ./dev
+demo keeps beside it (scripts/prepare_smollm2.py). `python3 -m study layers` copies a few of them into a small folder,
+for a machine that the whole checkpoint need not go to."""
 
 import json
 import math
@@ -51,7 +51,9 @@ def read(path, names):
 def available(folder):
     """Numbers of the layers that have weights and an input."""
     weights, inputs = header_of(Path(folder) / MODEL)[0], header_of(Path(folder) / INPUTS)[0]
-    return [n for n in range(len(weights)) if f"layers.{n}.x" in inputs and PREFIX.format(n) + "gate_proj.weight" in weights]
+    return [
+        n for n in range(len(weights)) if f"layers.{n}.x" in inputs and PREFIX.format(n) + "gate_proj.weight" in weights
+    ]
 
 
 def names_of(layer):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the package tileglu, its library and its tool: those of the source tree around this package, if there is one and
-nothing else is asked for, else whatever is installed."""
+"""Finds the package tileglu, its library and its tool: those of the source tree around this package, if there is one
+and nothing else is asked for, else whatever is installed."""
 
 import os
 import sys

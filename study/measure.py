@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From contenders to rows: prepare, check against fp64, time against each other. Whatever a contender raises becomes its
-row; the others go on."""
+"""From contenders to rows: prepare, check against fp64, time against each other. Whatever a contender raises becomes
+its row; the others go on."""
 
 from . import timing
 from .contenders import outcome
@@ -67,4 +67,8 @@ def external_row(shape, name, made):
 def failed_row(shape, name, error, launch=None):
     status, reason = outcome(error)
     empty = dict.fromkeys(("median_us", "p5_us", "p95_us", "tflops", "gbps"))
-    return shape.describe() | {"contender": name, "config": "", "launch": launch, "status": status, "reason": reason} | empty
+    return (
+        shape.describe()
+        | {"contender": name, "config": "", "launch": launch, "status": status, "reason": reason}
+        | empty
+    )

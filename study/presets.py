@@ -53,7 +53,8 @@ QUICK = replace(
     energy_s=4.0,
     timing=Settings(samples=11, sample_us=1000, warmup_s=0.05),
 )
-# A machine without a GPU: the same path on shapes that take seconds. Its times say nothing about GPUs, and the page says so.
+# A machine without a GPU: the same path on shapes that take seconds. Its times say nothing about GPUs, and the page
+# says so.
 CPU = Preset(
     name="cpu",
     models=("smollm2-135m", "qwen3-30b-a3b-expert"),

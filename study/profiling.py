@@ -5,8 +5,8 @@ ELEMENTWISE = ("silu", "mul", "elementwise", "vectorized")
 
 
 def kernels_of(arrays, calls):
-    """{name: (count, microseconds)} over all of `calls`: kernels on a GPU, operators of ATen on the host. RuntimeError if there
-    are none, as where the machine does not let programs profile."""
+    """{name: (count, microseconds)} over all of `calls`: kernels on a GPU, operators of ATen on the host.
+    RuntimeError if there are none, as where the machine does not let programs profile."""
     torch = arrays.torch
     from torch.profiler import ProfilerActivity, profile
 

@@ -14,7 +14,9 @@ def percentile(values, share):
 
 
 def summary(samples_us):
-    return {name: percentile(samples_us, share) for name, share in (("median_us", 0.5), ("p5_us", 0.05), ("p95_us", 0.95))}
+    return {
+        name: percentile(samples_us, share) for name, share in (("median_us", 0.5), ("p5_us", 0.05), ("p95_us", 0.95))
+    }
 
 
 def geometric_mean(values):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of a study. raw/ holds one file for each finished unit, written whole or not at all, so that a run that was
-interrupted goes on with what is missing; everything else is made from it."""
+"""The folder of a study. raw/ holds one file for each finished unit, written whole or not at all, so that a run that
+was interrupted goes on with what is missing; everything else is made from it."""
 
 import json
 import os

@@ -8,8 +8,8 @@ AGAINST = ("torch_eager", "torch_merged", "cublas_merged", "torch_gemm_only", "c
 
 
 def grid(rows):
-    """{(model, m): {contender: row}} of the good rows, each contender by the launch that its page shows first: graph, then
-    stream or host."""
+    """{(model, m): {contender: row}} of the good rows, each contender as a graph where that was timed,
+    else as stream or host."""
     found = {}
     for row in rows:
         if row["status"] != "ok" or row["launch"] == "external":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is compared. A contender is a function of a Case that gives a Prepared, or raises: Skip if it does not apply to the
-shape, NotFound if the user does not have it, anything else if it failed. Whatever it raises becomes a row."""
+"""What is compared. A contender is a function of a Case that gives a Prepared, or raises: Skip if it does not apply
+to the shape, NotFound if the user does not have it, anything else if it failed. Whatever it raises becomes a row."""
 
 from __future__ import annotations
 

@@ -23,7 +23,9 @@ def contender(formula, mode=None, options=None, layout="separate"):
             compiled(*arguments(0))
         case.arrays.synchronize()
         config = mode or (", ".join(f"{key}={value}" for key, value in options.items()) if options else "default")
-        return Prepared(_call(torch, compiled, arguments), config, layout, generated_kernels=metrics.generated_kernel_count)
+        return Prepared(
+            _call(torch, compiled, arguments), config, layout, generated_kernels=metrics.generated_kernel_count
+        )
 
     return prepare
 

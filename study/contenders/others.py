@@ -52,8 +52,13 @@ def cutlass_113(case):
         raise NotFound(f"no {EXAMPLE_113} on PATH or in {EXAMPLE_113_PLACE}")
     shape = case.shape
     sizes = [f"--m={2 * shape.n}", f"--n={shape.m}", f"--k={shape.k}"]  # weights are its operand A
-    done = subprocess.run([program, *sizes, "--iterations=20", "--warmup=5", "--csv=1"], capture_output=True, text=True,
-                          timeout=120, check=False)  # fmt: skip
+    done = subprocess.run(
+        [program, *sizes, "--iterations=20", "--warmup=5", "--csv=1"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     times = re.findall(r"^Fused,([0-9.]+),", done.stdout, re.MULTILINE)
     if done.returncode != 0 or not times:
         raise RuntimeError(f"{program} ended with code {done.returncode} and no time: {done.stderr.strip()[:200]}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The experiments, in the order in which a run does them: what most of the page needs comes first.
 
-An experiment is a module with NAME, TITLE and units(context). A unit is what is measured and kept as one file; run()
+An experiment is a module with NAME and units(context). A unit is what is measured and kept as one file; run()
 gives {"rows": [...], ...} and does not raise for a contender that fails."""
 
 from dataclasses import dataclass

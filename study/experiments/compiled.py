@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.compile against eager and the planner's choice, with the number of kernels that each call runs: whether the compiler
-fused is counted, not guessed. Few shapes, since each compiles for up to a minute."""
+"""torch.compile against eager and the planner's choice, with the number of kernels that each call runs: whether the
+compiler fused is counted, not guessed. Few shapes, since each compiles for up to a minute."""
 
 from .. import contenders, measure, profiling
 from ..case import Case
@@ -9,7 +9,6 @@ from ..shapes import shapes_of
 from . import Unit
 
 NAME = "compile"
-TITLE = "torch.compile"
 COMPILE_SECONDS = 60  # of all its formulations together
 
 

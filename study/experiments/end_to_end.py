@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""(g) The whole MLP: the gated projection, then the down-projection through cuBLASLt (torch.nn.functional.linear), launched call
-by call and as a CUDA graph."""
+"""(g) The whole MLP: the gated projection, then the down-projection through cuBLASLt (torch.nn.functional.linear),
+launched call by call and as a CUDA graph."""
 
 from dataclasses import replace
 
@@ -11,7 +11,6 @@ from ..shapes import shapes_of
 from . import Unit
 
 NAME = "end_to_end"
-TITLE = "The whole MLP"
 NAMES = ("torch_eager", "torch_merged", "cublas_merged", "tileglu")
 
 
@@ -25,7 +24,7 @@ def units(context):
 
 
 def with_down(contender):
-    """The contender followed by the down-projection. Its check is that of the gated projection before it: see MlpCase."""
+    """The contender followed by the down-projection."""
 
     def prepare(case):
         made = contender(case)

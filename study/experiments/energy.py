@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""(h) Joules per call, from power samples while a contender runs for seconds on end. Contenders take turns twice (A B A B)."""
+"""(h) Joules per call, from power samples while a contender runs for seconds on end. Contenders take turns twice (A B
+A B)."""
 
 import contextlib
 import time
@@ -11,7 +12,6 @@ from ..shapes import shapes_of
 from . import Unit
 
 NAME = "energy"
-TITLE = "Energy"
 NAMES = ("torch_eager", "torch_merged", "cublas_merged", "interleave", "tileglu")
 HALVES = 2
 SETTLING = 0.5  # share of a half whose samples are dropped: the sensor averages over the last second

@@ -8,7 +8,6 @@ from importlib import metadata
 from . import Unit
 
 NAME = "machine"
-TITLE = "Machine and ceilings"
 SHAPES = {"cuda": ["--model=qwen2.5-0.5b", "--m=512"], "host": ["--n=256", "--k=256", "--m=16", "--backend=cpu"]}
 PACKAGES = ("torch", "triton", "numpy", "ml_dtypes", "transformers", "quack-kernels", "matplotlib")
 
@@ -21,10 +20,18 @@ def run(context):
     import tileglu
     from tileglu import _tool
 
-    _, document = _tool.document("bench", *SHAPES[context.arrays.memory], "--samples=7", "--min-time=0.02", "--warmup=0.02")
-    return {"rows": [], "bench": document, "python": sys.version.split()[0], "system": platform.platform(),
-            "build": tileglu.build_info(), "packages": {name: version(name) for name in PACKAGES},
-            "sensors": context.sensors.reading() if context.sensors else None}  # fmt: skip
+    _, document = _tool.document(
+        "bench", *SHAPES[context.arrays.memory], "--samples=7", "--min-time=0.02", "--warmup=0.02"
+    )
+    return {
+        "rows": [],
+        "bench": document,
+        "python": sys.version.split()[0],
+        "system": platform.platform(),
+        "build": tileglu.build_info(),
+        "packages": {name: version(name) for name in PACKAGES},
+        "sensors": context.sensors.reading() if context.sensors else None,
+    }
 
 
 def version(package):

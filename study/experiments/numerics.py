@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""(f) Errors against fp64 for several kinds of data, each contender against two references: fp64 on the very operands that it
-was given, and fp64 on the values before they were rounded to 16 bits. The second charges the rounding of the inputs to
-whoever computes with them; which of the two a comparison uses decides what it finds."""
+"""(f) Errors against fp64 for several kinds of data, each contender against two references: fp64 on the very operands
+that it was given, and fp64 on the values before they were rounded to 16 bits. The second charges the rounding of the
+inputs to whoever computes with them; which of the two a comparison uses decides what it finds."""
 
 import contextlib
 
@@ -14,14 +14,14 @@ from ..shapes import Shape, shapes_of
 from . import Unit
 
 NAME = "numerics"
-TITLE = "Numerics"
 KINDS = ("normal", "uniform", "heavy_tailed")
 DTYPES = ("bf16", "fp16")
 NAMES = (
     "torch_eager", "torch_merged", "cublas_two_gemms", "cublas_merged", "cpu_two_gemms", "triton", "sync_pingpong",
     "interleave", "paired", "decode", "tileglu",
 )  # fmt: skip
-# torch_eager once more under each of torch's settings: (reduced precision where split-K adds up its parts, split-K at all).
+# torch_eager once more under each of torch's settings: (reduced precision where split-K adds up its parts, split-K
+# at all).
 SETTINGS = {"reduced": (True, True), "fp32_sums": (False, True), "no_split_k": (False, False)}
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""(b) What share of the whole MLP's time goes into intermediates and activation, of eager with its down-projection: by torch's
-profile, the kernels that are no matrix products; by time, what the MLP takes beyond its products alone."""
+"""(b) What share of the whole MLP's time goes into intermediates and activation, of eager with its down-projection:
+by torch's profile, the kernels that are no matrix products; by time, what the MLP takes beyond its products alone."""
 
 from .. import profiling, stats, timing
 from ..case import Case
@@ -9,7 +9,6 @@ from ..shapes import shapes_of
 from . import Unit
 
 NAME = "share"
-TITLE = "Share of intermediates and activation"
 CALLS = 20
 
 

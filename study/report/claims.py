@@ -1,93 +1,89 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each claim of the paper: its figure, ours, and why they differ. Ours are computed from this study's rows; where those are
-missing the claim is not measured. The reasons say what the rows show, so each is chosen by them."""
+"""Each claim of the paper: its figure, ours, and why they differ. Ours are computed from this study's rows; where those
+are missing, or were measured without a GPU, the claim is not measured."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Callable
+
+from .. import derive
+from . import grid
 from .data import PEAK_TFLOPS, by_shape, ratio
-from .grid import counted
 from .page import NOT_MEASURED, Link, Section, Table
 
-LARGE = "qwen2.5-72b"
+SMALL, LARGE = "qwen2.5-0.5b", "qwen2.5-72b"
 
 
-def section(data, wins, configurations):
-    rows = [
-        [*claim, *ours, source] if ours else [*claim, NOT_MEASURED, "", None]
-        for claim, ours, source in claims(data, wins, configurations)
-    ]
+@dataclass
+class Claim:
+    text: str
+    paper: str
+    ours: Callable  # of Data: (our figures, why they differ); None if there are no rows for it
+    source: Link
+
+
+def section(data):
+    rows = []
+    for claim in CLAIMS:
+        found = claim.ours(data) if data.on_gpu else None
+        rows.append([claim.text, claim.paper, *(found or (NOT_MEASURED, "")), claim.source if found else None])
     titles = ["claim", "paper", "ours", "why they differ, or what it takes", "from"]
     return Section("The paper's claims", [Table(titles, rows, 5)])
 
 
-def claims(data, wins, configurations):
-    """((claim, paper's figure), (ours, why) or None, where the figures are)."""
-    on_gpu = data.on_gpu
-    grid, fold = Link("grid", "data/speedup.json"), Link("roofline", "data/roofline.json")
-    kernels = on_gpu and configurations
-    yield ("Kernel-1 (`sync_pingpong`) wins", "7 of 20; large models, M ≥ 2048"), kernels and wins_of(
-        wins, configurations, "sync_pingpong"), grid  # fmt: skip
-    yield ("Kernel-2 (`interleave_by_1`) wins", "13 of 20; M ≤ 2048"), kernels and wins_of(
-        wins, configurations, "interleave_by_1"), grid  # fmt: skip
-    yield ("highest speed-up over PyTorch eager", "2.47x (Qwen2.5-0.5B)"), on_gpu and highest_speedup(data), grid
-    yield ("speed-up at 72B and large M", "about 1.0x"), on_gpu and large_speedup(data), grid
-    yield ("peak BF16 utilisation", f"79.5 % of {PEAK_TFLOPS:.0f} TFLOP/s"), on_gpu and utilisation(data), grid
-    yield ("intermediates and activation in the unfused MLP", "9–37 % of MLP time"), on_gpu and share(data), raw_of("share")
-    yield ("torch.compile for this pattern", "34–94 % of eager's speed; 3–7x slower than the kernels; hints do not help"), on_gpu and compiled(
-        data), raw_of("compile")  # fmt: skip
-    yield ("elements more than 1 % off", "0 for the kernels; 4.5–11 % for cuBLAS and a separate SwiGLU"), on_gpu and numerics(
-        data), raw_of("numerics")  # fmt: skip
-    yield ("rise of arithmetic intensity", "up to 247 %; the operating point crosses the ridge"), on_gpu and intensity(data), fold
-    yield ("fusion efficiency", "near 100 % for small models; above in places for Kernel-2"), on_gpu and efficiency(data), fold
+def at(row_or_shape):
+    if isinstance(row_or_shape, dict):
+        return f"{row_or_shape['model']}, M = {row_or_shape['m']}"
+    return f"{row_or_shape.model}, M = {row_or_shape.m}"
 
 
-def raw_of(experiment):
-    return Link(experiment, f"raw/{experiment}")
+def wins_of(kernel):
+    def ours(data):
+        wins, configurations = grid.paper_wins(data)
+        if not wins["paper"]:
+            return None
+        of_paper, of_all = (wins[view].get(kernel, 0) for view in ("paper", "all"))
+        why = f"The choice of sizes and batch sizes is ours. Fastest among all kernels: {grid.counted(wins['all'])}."
+        return f"{of_paper} of {configurations} between the paper's two; {of_all} among all kernels", why
 
-
-def wins_of(wins, configurations, kernel):
-    if not wins["paper"]:
-        return None
-    ours = f"{wins['paper'].get(kernel, 0)} of {configurations} between the paper's two; {wins['all'].get(kernel, 0)} among all kernels"
-    return ours, f"winners among all kernels here: {counted(wins['all'])}. The choice of sizes and batch sizes is ours."
-
-
-def extreme(data, launch, contender="torch_eager", pick=max):
-    known = [(ratio(c, contender), shape) for shape, c in by_shape(data.speedup, launch).items()]
-    known = [(value, shape) for value, shape in known if value]
-    return pick(known, key=lambda item: item[0]) if known else None
-
-
-def at(shape):
-    return f"{shape.model}, M = {shape.m}"
+    return ours
 
 
 def highest_speedup(data):
-    found = {launch: extreme(data, launch) for launch in ("graph", "stream")}
-    ours = "; ".join(f"{value:.2f}x {launch} ({at(shape)})" for launch, (value, shape) in present(found))
-    return ours and (ours, "eager is two products, SiLU and product in four kernels; launched one by one, small shapes also pay four launches, which "
-                           "a CUDA graph takes away from both sides")  # fmt: skip
-
-
-def present(found):
-    return [(name, item) for name, item in found.items() if item]
+    parts = []
+    for launch in ("graph", "stream"):
+        known = [(ratio(c, "torch_eager"), shape) for shape, c in by_shape(data.speedup, launch).items()]
+        known = [(value, shape) for value, shape in known if value]
+        if known:
+            value, shape = max(known, key=lambda item: item[0])
+            parts.append(f"{value:.2f}x as `{launch}` ({at(shape)})")
+    why = (
+        "Eager is four kernels: two products, SiLU, product. Launched one by one (`stream`), small shapes also pay "
+        "for four "
+        "launches, which a CUDA graph takes away from both sides."
+    )
+    return parts and ("; ".join(parts), why)
 
 
 def large_speedup(data):
-    values = [ratio(c, "torch_eager") for shape, c in by_shape(data.speedup).items() if shape.model == LARGE and shape.m >= 4096]
+    shapes = by_shape(data.speedup)
+    values = [ratio(c, "torch_eager") for shape, c in shapes.items() if shape.model == LARGE and shape.m >= 4096]
     values = [value for value in values if value]
-    return values and (f"{min(values):.2f}x to {max(values):.2f}x (M ≥ 4096)",
-                       "matrix products take nearly all the time there, and the library's run at the same power limit")  # fmt: skip
+    why = "The matrix products take nearly all of the time there, and those of the library run at the same power limit."
+    return values and (f"{min(values):.2f}x to {max(values):.2f}x (M ≥ 4096)", why)
 
 
 def utilisation(data):
-    shapes = by_shape(data.speedup)
-    known = [(row["tflops"], name, shape) for shape, c in shapes.items() for name, row in c.items() if name in ("tileglu", "interleave_by_1", "sync_pingpong", "interleave", "paired")]
-    if not known:
+    fused = ("tileglu", *grid.KERNELS)
+    rows = [row for c in by_shape(data.speedup).values() for name, row in c.items() if name in fused]
+    if not rows:
         return None
-    best, name, shape = max(known, key=lambda item: item[0])
+    best = max(rows, key=lambda row: row["tflops"])
     ceiling = data.ceilings.get("gemm_tflops")
-    of_ceiling = f"; {best / ceiling:.1%} of the 8192³ GEMM of the same run" if ceiling else ""
-    return (f"{best / PEAK_TFLOPS:.1%}{of_ceiling} ({name}, {at(shape)})",
-            "under random data the GPU is limited by power, so the clock falls below the one of the data sheet")  # fmt: skip
+    of_ceiling = f"; {best['tflops'] / ceiling:.1%} of the 8192³ GEMM of the same run" if ceiling else ""
+    ours = f"{best['tflops'] / PEAK_TFLOPS:.1%}{of_ceiling} (`{best['contender']}`, {at(best)})"
+    return ours, "With random data the power limit holds the clock below the one that the data sheet's figure is for."
 
 
 def share(data):
@@ -96,60 +92,101 @@ def share(data):
     for field, words in (("share_by_profile", "by profile"), ("share_by_time", "by time")):
         known = sorted((row for row in rows if row[field] is not None), key=lambda row: row[field])
         if known:
-            ends = [f"{row[field]:.1%} ({row['model']}, M = {row['m']})" for row in (known[0], known[-1])]
+            ends = [f"{row[field]:.1%} ({at(row)})" for row in (known[0], known[-1])]
             parts.append(f"{words} {ends[0]} to {ends[1]}")
-    return parts and ("; ".join(parts), "kernels that are no products, and what the MLP takes beyond its products; what the products "
-                                        "spend on writing gate and up is in neither")  # fmt: skip
+    why = "What the products spend on writing gate and up is in neither figure, so both are below the true share."
+    return parts and ("; ".join(parts), why)
 
 
 def compiled(data):
-    speeds, kernels, slower = {}, {}, []
+    speeds, kernels, faster = {}, {}, []
     for contenders in by_shape(data.rows("compile")).values():
         for name, row in contenders.items():
             if name.startswith("torch_compile") and "torch_eager" in contenders:
                 speeds.setdefault(name, []).append(contenders["torch_eager"]["median_us"] / row["median_us"])
-                kernels.setdefault(name, set()).add(row.get("kernels_per_call"))
-                slower += [ratio(contenders, name)] if ratio(contenders, name) else []
-    if not speeds:
-        return None
-    ours = "; ".join(f"`{name}` {min(v):.0%} to {max(v):.0%}, {'/'.join(map(str, sorted(kernels[name], key=str)))} kernels" for name, v in speeds.items())
-    why = f"tileglu is {min(slower):.2f} to {max(slower):.2f} times as fast as compiled code here. " if slower else ""
-    return ours, why + "Kernels a call are counted by the profiler: with more than one, the products were not fused with each other and the activation"
+                kernels.setdefault(name, set()).add(str(row.get("kernels_per_call")))
+                faster += [ratio(contenders, name)] if ratio(contenders, name) else []
+    ours = "; ".join(
+        f"`{name}` {min(values):.0%} to {max(values):.0%} of eager, {'/'.join(sorted(kernels[name]))} kernels a call"
+        for name, values in speeds.items()
+    )
+    why = "More than one kernel a call means that products and activation were not all fused."
+    if faster:
+        why += f" tileglu is {min(faster):.2f} to {max(faster):.2f} times as fast as the compiled code."
+    return ours and (ours, why)
 
 
 def numerics(data):
     rows = [row for row in data.rows("numerics") if row["status"] == "ok" and row["dtype"] == "bf16"]
     parts = []
-    for reference, words in (("operands", "fp64 on the operands"), ("unrounded", "fp64 before the operands were rounded")):
+    for reference, words in (("operands", "fp64 on the operands"), ("unrounded", "fp64 before they were rounded")):
         for name in ("torch_eager", "tileglu"):
             values = [row[reference]["share_over_1_percent"] for row in rows if row["contender"] == name]
             if values:
-                parts.append(f"{name} {min(values):.3%} to {max(values):.2%} against {words}")
-    return parts and ("; ".join(parts), "gate, up and act(gate) are rounded to 16 bits in eager and stay fp32 in a fused kernel; both are far from "
-                                        "the exact value where sums cancel, and both inherit the rounding of the inputs if the reference has not")  # fmt: skip
+                parts.append(f"`{name}` {min(values):.3%} to {max(values):.2%} against {words}")
+    why = (
+        "Eager rounds gate, up and act(gate) to 16 bits, a fused kernel none of them. Where sums cancel, both are "
+        "more than "
+        "1 % off; and a reference made from values before they were rounded charges that rounding to whoever computes."
+    )
+    return parts and ("; ".join(parts), why)
 
 
 def intensity(data):
     rows = (data.roofline or {}).get("rows", [])
     if not rows:
         return None
-    best = max(rows, key=lambda row: row["paths"]["merged"]["fused_is_higher_by"])
-    small = [row for row in rows if row["model"] == "qwen2.5-0.5b" and row["m"] == 4096]
+    rise = lambda row: row["paths"]["merged"]["fused_is_higher_by"]
+    best = max(rows, key=rise)
     crossing = sum("merged" in row["crosses_ridge_from"] for row in rows)
-    ours = f"up to +{best['paths']['merged']['fused_is_higher_by']:.0%} over merged ({best['model']}, M = {best['m']})"
-    if small:
-        ours += f"; +{small[0]['paths']['merged']['fused_is_higher_by']:.0%} at 0.5B, M = 4096"
-    return f"{ours}; {crossing} of {len(rows)} shapes cross the ridge", (
-        "a matter of counting: [M,2N] written and read once more; against eager with its own kernels for SiLU and product the rise is larger")
+    ours = [f"up to +{rise(best):.0%} over merged ({at(best)})"]
+    ours += [f"+{rise(row):.0%} at {at(row)}" for row in rows if row["model"] == SMALL and row["m"] == 4096]
+    ours.append(f"{crossing} of {len(rows)} shapes cross the ridge")
+    why = (
+        "Counted rather than measured: the merged path writes and reads [M,2N] besides. The paper's figure is that of its "
+        "smallest "
+        "model at M = 4096; the ridge is that of this GPU."
+    )
+    return "; ".join(ours), why
 
 
 def efficiency(data):
     found = [f for f in (data.roofline or {}).get("fusion", []) if f["baseline"] == "torch_eager" and f["efficiency"]]
     parts = []
     for contender in ("tileglu", "interleave_by_1"):
-        values = [f for f in found if f["contender"] == contender and f["launch"] == "graph"]
-        if values:
-            low, high = min(values, key=lambda f: f["efficiency"]), max(values, key=lambda f: f["efficiency"])
-            parts.append(f"{contender} {low['efficiency']:.0%} ({low['model']}, M = {low['m']}) to {high['efficiency']:.0%} ({high['model']}, M = {high['m']})")
-    return parts and ("; ".join(parts), "predicted by the bytes saved at the measured read bandwidth; above 100 % where launches and tails of waves are saved too, "
-                                        "below where intermediates had stayed in the L2 cache")  # fmt: skip
+        known = [f for f in found if f["contender"] == contender and f["launch"] == "graph"]
+        known.sort(key=lambda f: f["efficiency"])
+        if known:
+            ends = [f"{f['efficiency']:.0%} ({at(f)})" for f in (known[0], known[-1])]
+            parts.append(f"`{contender}` {ends[0]} to {ends[1]}")
+    why = (
+        "Predicted by the bytes saved at the read bandwidth of the same run. Above 100 % where launches and the "
+        "tails of waves "
+        "are saved too, below where intermediates had stayed in the L2 cache or the library's products are faster."
+    )
+    return parts and ("; ".join(parts), why)
+
+
+GRID, ROOFLINE = Link("grid", derive.GRID), Link("roofline", derive.ROOFLINE)
+CLAIMS = (
+    Claim("Kernel-1 (`sync_pingpong`) wins", "7 of 20; large models, M ≥ 2048", wins_of("sync_pingpong"), GRID),
+    Claim("Kernel-2 (`interleave_by_1`) wins", "13 of 20; M ≤ 2048", wins_of("interleave_by_1"), GRID),
+    Claim("highest speed-up over PyTorch eager", "2.47x (Qwen2.5-0.5B)", highest_speedup, GRID),
+    Claim("speed-up at 72B and large M", "about 1.0x", large_speedup, GRID),
+    Claim("peak BF16 utilisation", "79.5 % of 989 TFLOP/s", utilisation, GRID),
+    Claim("intermediates and activation in the unfused MLP", "9–37 % of MLP time", share, Link("share", "raw/share")),
+    Claim(
+        "torch.compile for this pattern",
+        "34–94 % of eager's speed; 3–7x slower than the kernels; hints do not help",
+        compiled,
+        Link("compile", "raw/compile"),
+    ),
+    Claim(
+        "elements more than 1 % off",
+        "0 for the kernels; 4.5–11 % for cuBLAS and a separate SwiGLU",
+        numerics,
+        Link("numerics", "raw/numerics"),
+    ),
+    Claim("rise of arithmetic intensity", "up to 247 %; the operating point crosses the ridge", intensity, ROOFLINE),
+    Claim("fusion efficiency", "near 100 % for small models; above in places for Kernel-2", efficiency, ROOFLINE),
+)

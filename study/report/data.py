@@ -37,8 +37,8 @@ def shape_of(row):
 
 
 def by_shape(rows, launch=None):
-    """{Shape: {contender: row}} of the good rows, of one way of launching: the one asked for, or each contender's first of
-    graph, stream and host. Smaller models first."""
+    """{Shape: {contender: row}} of the good rows, of one way of launching: the one asked for, or each contender's first
+    of graph, stream and host. Smaller models first."""
     found = {}
     for row in rows:
         if row["status"] != "ok" or (launch and row.get("launch") != launch):

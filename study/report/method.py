@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was measured on what, and how; and what could not be measured."""
 
-from .data import by_shape
-from .page import Section, Table, number, raw
+from .page import Section, Table, raw
 
 HOW = (
-    "Contenders of a shape take turns (A B C, B C A, …) after a common warm-up; a sample is the time between two CUDA events "
-    "around as many calls as fill {sample_us:.0f} µs, divided by their number. Calls rotate over sets of operands that together exceed three "
-    "times the last-level cache, so weights come from device memory. `graph`: the calls of a sample are one CUDA graph; "
-    "`stream`: the host issues them one by one; calls of more than 1.5 ms are only timed so. {samples} samples a contender; "
+    "Contenders of a shape take turns (A B C, B C A, …) after a common warm-up; a sample is the time between two "
+    "CUDA events "
+    "around as many calls as fill {sample_us:.0f} µs, divided by their number. Calls rotate over sets of operands "
+    "that together exceed three "
+    "times the last-level cache, so weights come from device memory. `graph`: the calls of a sample are one CUDA "
+    "graph; "
+    "`stream`: the host issues them one by one; calls of more than 1.5 ms are only timed so. {samples} samples a "
+    "contender; "
     "median, 5th and 95th percentile; every sample is in the raw file that the row links to.",
-    "Data are random normal with full mantissas (weights divided by √K). Outputs are poisoned with NaN and 16 rows of each result are "
-    "checked against fp64 before anything is timed; a wrong contender gets no time. FLOP = 4·M·N·K; bytes = A, both weights and Y once.",
+    "Data are random normal with full mantissas (weights divided by √K). Outputs are poisoned with NaN and 16 rows "
+    "of each result are "
+    "checked against fp64 before anything is timed; a wrong contender gets no time. FLOP = 4·M·N·K; bytes = A, both "
+    "weights and Y once.",
 )
 NO_GPU = (
     "**This page was made without a GPU** ({reason}): the CPU backend on small shapes, to exercise the whole path. Its "
@@ -24,7 +29,8 @@ def summary(data):
     if not data.on_gpu:
         parts.append(NO_GPU.format(reason=data.about["why_not_gpu"] or "host operands were asked for"))
     parts.append(
-        "The paper: *Tile-Level Activation Overlap for Efficient LLM Inference*, arXiv 2607.02521 (July 2026), measured on an H100. "
+        "The paper: *Tile-Level Activation Overlap for Efficient LLM Inference*, arXiv 2607.02521 (July 2026), "
+        "measured on an H100. "
         f"Here: {data.bench.get('device', 'unknown device')}, tileglu {data.bench.get('version', '?')} of commit "
         f"{data.bench.get('commit', '?')}, preset `{data.about['preset']}`, {data.about['dtype']}."
     )
@@ -44,10 +50,18 @@ def facts(data):
     machine, environment = data.machine, data.bench["environment"]
     device = environment["device"]
     rows = [[name.replace("_", " "), str(device[name])] for name in device if device[name] is not None]
-    rows += [[name, str(environment[name])] for name in ("compiler", "cuda", "cutlass", "driver", "processor") if environment.get(name)]
+    rows += [
+        [name, str(environment[name])]
+        for name in ("compiler", "cuda", "cutlass", "driver", "processor")
+        if environment.get(name)
+    ]
     rows += [["python", machine["python"]], ["system", machine["system"]]]
     rows += [[name, version] for name, version in machine["packages"].items() if version]
-    for name, unit in (("gemm_tflops", "TFLOP/s, bf16 8192³ GEMM"), ("read_gbps", "GB/s, reading"), ("copy_gbps", "GB/s, copying")):
+    for name, unit in (
+        ("gemm_tflops", "TFLOP/s, bf16 8192³ GEMM"),
+        ("read_gbps", "GB/s, reading"),
+        ("copy_gbps", "GB/s, copying"),
+    ):
         if data.ceilings.get(name):
             rows.append([f"ceiling {unit}", f"{data.ceilings[name]:.0f}"])
     return rows
@@ -80,17 +94,19 @@ def failures(data):
     if not rows:
         return Section("What has no figure", ["Every contender of every unit was measured."])
     text = "Contenders that were not found, do not apply, or failed; the first raw file of each."
-    return Section("What has no figure", [text, Table(["experiment", "contender", "status", "reason", "rows", ""], rows, 4)])
+    return Section(
+        "What has no figure", [text, Table(["experiment", "contender", "status", "reason", "rows", ""], rows, 4)]
+    )
 
 
 def files(data):
-    counts = [[name, str(len(data.store.documents(name)))] for name in
-              ("machine", "speedup", "share", "numerics", "end_to_end", "energy", "compile")]  # fmt: skip
-    text = "Raw files of this study, under `raw/<experiment>/`; the files in `data/` hold what the figures show, each with the raw files that it is made from."
+    counts = [
+        [name, str(len(data.store.documents(name)))]
+        for name in ("machine", "speedup", "share", "numerics", "end_to_end", "energy", "compile")
+    ]
+    text = (
+        "Raw files of this study, under `raw/<experiment>/`; the files in `data/` hold what the figures show, each "
+        "with the "
+        "raw files that it is made from."
+    )
     return Section("Files", [text, Table(["experiment", "raw files"], counts)])
-
-
-def spread(data):
-    """Largest relative distance of p95 from the median among rows of graphs: how noisy this run was."""
-    widths = [row["p95_us"] / row["median_us"] - 1 for c in by_shape(data.speedup, "graph").values() for row in c.values()]
-    return number(sorted(widths)[len(widths) // 2] if widths else None, "{:.1%}")

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from ..store import write_text
-from . import claims, figures, grid, html, markdown, method, parts
+from . import claims, figures, grid, html, markdown, method, parts, roof
 from .data import Data
 from .page import Figure, Section
 
@@ -18,16 +18,15 @@ def render(folder):
         raise ValueError(f"{folder} holds no study: there is no study.json")
     figures.pyplot()
     data = Data(folder)
-    view, wins, configurations = grid.paper_view(data)
     sections = [
         Section("Summary", method.summary(data)),
-        claims.section(data, wins, configurations),
+        claims.section(data),
         grid.speedup(data),
-        view,
+        grid.paper_view(data),
         parts.share(data),
         grid.utilisation(data),
-        grid.roofline(data),
-        grid.efficiency(data),
+        roof.roofline(data),
+        roof.efficiency(data),
         parts.numerics(data),
         parts.end_to_end(data),
         parts.energy(data),
@@ -39,4 +38,9 @@ def render(folder):
     write_text(folder / "report.md", markdown.write(TITLE, sections))
     write_text(folder / "report.html", html.write(TITLE, sections, folder))
     drawn = [part for section in sections for part in section.parts if isinstance(part, Figure)]
-    return [folder / "report.html", folder / "report.md", *(folder / f.svg for f in drawn), *(folder / f.data for f in drawn)]
+    return [
+        folder / "report.html",
+        folder / "report.md",
+        *(folder / f.svg for f in drawn),
+        *(folder / f.data for f in drawn),
+    ]

@@ -6,3 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "python")]
+
+from study import locate  # noqa: E402
+
+locate.prepare()

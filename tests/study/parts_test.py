@@ -120,7 +120,11 @@ def test_raw_files_in_the_order_of_their_numbers(tmp_path):
     for key in ("qwen2.5-14b-m8", "qwen2.5-7b-m16", "qwen2.5-7b-m8"):
         keep.keep("speedup", key, {"rows": []})
     names = [name for name, _ in keep.documents("speedup")]
-    assert [name.rsplit("/", 1)[1] for name in names] == ["qwen2.5-7b-m8.json", "qwen2.5-7b-m16.json", "qwen2.5-14b-m8.json"]
+    assert [name.rsplit("/", 1)[1] for name in names] == [
+        "qwen2.5-7b-m8.json",
+        "qwen2.5-7b-m16.json",
+        "qwen2.5-14b-m8.json",
+    ]
 
 
 def test_progress_corrects_its_estimate(monkeypatch):

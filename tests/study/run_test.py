@@ -16,7 +16,22 @@ ROOT = Path(__file__).resolve().parents[2]
 TOOL = os.environ.get("TILEGLU_TOOL", str(ROOT / "build" / "bin" / "tileglu"))
 SMALL = ["--device=cpu", "--models=smollm2-135m", "--m=1,4"]
 EXPERIMENTS = ("machine", "speedup", "share", "numerics", "end_to_end", "energy", "compile")
-ROW = ("model", "m", "n", "k", "dtype", "contender", "config", "median_us", "p5_us", "p95_us", "tflops", "gbps", "status", "reason")
+ROW = (
+    "model",
+    "m",
+    "n",
+    "k",
+    "dtype",
+    "contender",
+    "config",
+    "median_us",
+    "p5_us",
+    "p95_us",
+    "tflops",
+    "gbps",
+    "status",
+    "reason",
+)
 
 
 def environment(**more):
@@ -25,15 +40,25 @@ def environment(**more):
 
 
 def study(*arguments, code=0):
-    done = subprocess.run([sys.executable, "-m", "study", *map(str, arguments)], env=environment(), capture_output=True,
-                          text=True, check=False)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "study", *map(str, arguments)],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == code, done.stdout + done.stderr
     return done
 
 
 def report(*arguments, code=0, **variables):
-    done = subprocess.run([TOOL, "report", *map(str, arguments)], env=environment(**({"TILEGLU_PYTHON": sys.executable} | variables)),
-                          capture_output=True, text=True, check=False)  # fmt: skip
+    done = subprocess.run(
+        [TOOL, "report", *map(str, arguments)],
+        env=environment(**({"TILEGLU_PYTHON": sys.executable} | variables)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == code, done.stdout + done.stderr
     return done
 
@@ -68,7 +93,9 @@ def test_every_contender_has_a_row_with_a_time_or_a_reason(folder):
         assert {row["contender"] for row in rows} == set(contenders.table()) - set(compiled.CONTENDERS)
         for row in rows:
             assert all(name in row for name in ROW), row
-            assert (row["median_us"] is not None) == (row["status"] == "ok") and bool(row["reason"]) == (row["status"] != "ok"), row
+            assert (row["median_us"] is not None) == (row["status"] == "ok") and bool(row["reason"]) == (
+                row["status"] != "ok"
+            ), row
         ours = {row["contender"]: row for row in rows}["tileglu"]
         assert ours["status"] == "ok" and ours["relative_frobenius"] < 0.01 and ours["config"].startswith("cpu ")
 
@@ -233,9 +260,25 @@ def opened(browser, page, folder, *flags):
     """(screenshot's bytes, messages of the console)."""
     shot = folder / "shot.png"
     shot.unlink(missing_ok=True)
-    done = subprocess.run([browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={folder}/profile",
-                           "--enable-logging=stderr", "--window-size=1200,3000", f"--screenshot={shot}", *flags, page.as_uri()],
-                          capture_output=True, text=True, timeout=240, check=False)  # fmt: skip
+    done = subprocess.run(
+        [
+            browser,
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            f"--user-data-dir={folder}/profile",
+            "--enable-logging=stderr",
+            "--window-size=1200,3000",
+            f"--screenshot={shot}",
+            *flags,
+            page.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
     assert shot.exists(), done.stderr[-2000:]
     return shot.read_bytes(), [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 

@@ -185,14 +185,13 @@ std::string text_of(const Json& document) {
                {"attainable TFLOP/s", false}});
   for (const Json& row : document["rows"]) {
     const Json &fused = row["paths"]["fused"], &merged = row["paths"]["merged"], &two = row["paths"]["two_gemms"];
-    const auto number = [](const Json& value, const char*) { return formatted("{:.1f}", value.get<double>()); };
+    const auto number = [](const Json& value) { return formatted("{:.1f}", value.get<double>()); };
     const auto word = [](const Json& value) { return value.is_null() ? std::string("-") : value.get<std::string>(); };
     table.add({word(row["model"]), formatted("{}", row["m"].get<std::int64_t>()),
                formatted("{}", row["n"].get<std::int64_t>()), formatted("{}", row["k"].get<std::int64_t>()),
-               number(fused["intensity"], ""), number(merged["intensity"], ""), number(two["intensity"], ""),
+               number(fused["intensity"]), number(merged["intensity"]), number(two["intensity"]),
                formatted("{:.0f} %", merged["fused_is_higher_by"].get<double>() * 100), word(fused["bound"]),
-               word(merged["bound"]),
-               fused["attainable_tflops"].is_null() ? "-" : number(fused["attainable_tflops"], "")});
+               word(merged["bound"]), fused["attainable_tflops"].is_null() ? "-" : number(fused["attainable_tflops"])});
   }
   const Json& roof = document["roof"];
   if (roof.is_null()) return table.text() + "no roof: --gpu takes data sheet figures, --bench those of a run\n";

@@ -60,8 +60,7 @@ def highest_speedup(data):
             parts.append(f"{value:.2f}x as `{launch}` ({at(shape)})")
     why = (
         "Eager is four kernels: two products, SiLU, product. Launched one by one (`stream`), small shapes also pay "
-        "for four "
-        "launches, which a CUDA graph takes away from both sides."
+        "for four launches, which a CUDA graph takes away from both sides."
     )
     return parts and ("; ".join(parts), why)
 
@@ -126,8 +125,8 @@ def numerics(data):
                 parts.append(f"`{name}` {min(values):.3%} to {max(values):.2%} against {words}")
     why = (
         "Eager rounds gate, up and act(gate) to 16 bits, a fused kernel none of them. Where sums cancel, both are "
-        "more than "
-        "1 % off; and a reference made from values before they were rounded charges that rounding to whoever computes."
+        "more than 1 % off; and a reference made from values before they were rounded charges that rounding to "
+        "whoever computes."
     )
     return parts and ("; ".join(parts), why)
 
@@ -143,9 +142,8 @@ def intensity(data):
     ours += [f"+{rise(row):.0%} at {at(row)}" for row in rows if row["model"] == SMALL and row["m"] == 4096]
     ours.append(f"{crossing} of {len(rows)} shapes cross the ridge")
     why = (
-        "Counted rather than measured: the merged path writes and reads [M,2N] besides. The paper's figure is that of its "
-        "smallest "
-        "model at M = 4096; the ridge is that of this GPU."
+        "Counted rather than measured: the merged path writes and reads [M,2N] besides. The paper's figure is that of "
+        "its smallest model at M = 4096; the ridge is that of this GPU."
     )
     return "; ".join(ours), why
 
@@ -160,9 +158,9 @@ def efficiency(data):
             ends = [f"{f['efficiency']:.0%} ({at(f)})" for f in (known[0], known[-1])]
             parts.append(f"`{contender}` {ends[0]} to {ends[1]}")
     why = (
-        "Predicted by the bytes saved at the read bandwidth of the same run. Above 100 % where launches and the "
-        "tails of waves "
-        "are saved too, below where intermediates had stayed in the L2 cache or the library's products are faster."
+        "Predicted by the bytes saved at the read bandwidth of the same run. Above 100 % where launches and the tails "
+        "of waves are saved too, below where intermediates had stayed in the L2 cache or the library's products are "
+        "faster."
     )
     return parts and ("; ".join(parts), why)
 

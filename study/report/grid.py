@@ -119,9 +119,8 @@ def paper_view(data):
     """The 20 configurations: which of the kernels wins each."""
     text = (
         "Five sizes by four batch sizes, as the paper counts its wins. Its abstract does not list them: the sizes "
-        "here go from "
-        "the smallest to the largest that it names, and M up to 4096, where its largest rise of intensity (247 %) "
-        "falls."
+        "here go from the smallest to the largest that it names, and M up to 4096, where its largest rise of "
+        "intensity (247 %) falls."
     )
     rows = []
     for shape, contenders in paper_shapes(data).items():
@@ -149,8 +148,7 @@ def utilisation(data):
     ceiling = data.ceilings.get("gemm_tflops")
     parts = [
         f"Rate of 4·M·N·K FLOP. Shares of {PEAK_TFLOPS} TFLOP/s (the data sheet, which the paper uses) and of the "
-        "rate of a bf16 8192³ "
-        "GEMM in the same run."
+        "rate of a bf16 8192³ GEMM in the same run."
     ]
     series = lines_by_model(shapes, lambda _, c: c["tileglu"]["tflops"] if "tileglu" in c else None)
     if series:

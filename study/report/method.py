@@ -4,23 +4,19 @@
 from .page import Section, Table, raw
 
 HOW = (
-    "Contenders of a shape take turns (A B C, B C A, …) after a common warm-up; a sample is the time between two "
-    "CUDA events "
-    "around as many calls as fill {sample_us:.0f} µs, divided by their number. Calls rotate over sets of operands "
-    "that together exceed three "
-    "times the last-level cache, so weights come from device memory. `graph`: the calls of a sample are one CUDA "
-    "graph; "
-    "`stream`: the host issues them one by one; calls of more than 1.5 ms are only timed so. {samples} samples a "
-    "contender; "
-    "median, 5th and 95th percentile; every sample is in the raw file that the row links to.",
-    "Data are random normal with full mantissas (weights divided by √K). Outputs are poisoned with NaN and 16 rows "
-    "of each result are "
-    "checked against fp64 before anything is timed; a wrong contender gets no time. FLOP = 4·M·N·K; bytes = A, both "
-    "weights and Y once.",
+    "Contenders of a shape take turns (A B C, B C A, …) after a common warm-up; a sample is the time between two CUDA "
+    "events around as many calls as fill {sample_us:.0f} µs, divided by their number. Calls rotate over sets of "
+    "operands that together exceed three times the last-level cache, so weights come from device memory. `graph`: the "
+    "calls of a sample are one CUDA graph; `stream`: the host issues them one by one; calls of more than 1.5 ms are "
+    "only timed so. {samples} samples a contender; median, 5th and 95th percentile; every sample is in the raw file "
+    "that the row links to.",
+    "Data are random normal with full mantissas (weights divided by √K). Outputs are poisoned with NaN and 16 rows of "
+    "each result are checked against fp64 before anything is timed; a wrong contender gets no time. FLOP = 4·M·N·K; "
+    "bytes = A, both weights and Y once.",
 )
 NO_GPU = (
-    "**This page was made without a GPU** ({reason}): the CPU backend on small shapes, to exercise the whole path. Its "
-    "times say nothing about the paper's claims, which are all marked as not measured."
+    "**This page was made without a GPU** ({reason}): the CPU backend on small shapes, to exercise the whole path. "
+    "Its times say nothing about the paper's claims, which are all marked as not measured."
 )
 
 
@@ -30,9 +26,9 @@ def summary(data):
         parts.append(NO_GPU.format(reason=data.about["why_not_gpu"] or "host operands were asked for"))
     parts.append(
         "The paper: *Tile-Level Activation Overlap for Efficient LLM Inference*, arXiv 2607.02521 (July 2026), "
-        "measured on an H100. "
-        f"Here: {data.bench.get('device', 'unknown device')}, tileglu {data.bench.get('version', '?')} of commit "
-        f"{data.bench.get('commit', '?')}, preset `{data.about['preset']}`, {data.about['dtype']}."
+        f"measured on an H100. Here: {data.bench.get('device', 'unknown device')}, tileglu "
+        f"{data.bench.get('version', '?')} of commit {data.bench.get('commit', '?')}, preset "
+        f"`{data.about['preset']}`, {data.about['dtype']}."
     )
     return parts
 
@@ -106,7 +102,6 @@ def files(data):
     ]
     text = (
         "Raw files of this study, under `raw/<experiment>/`; the files in `data/` hold what the figures show, each "
-        "with the "
-        "raw files that it is made from."
+        "with the raw files that it is made from."
     )
     return Section("Files", [text, Table(["experiment", "raw files"], counts)])

@@ -13,10 +13,9 @@ def good(rows):
 def share(data):
     text = (
         "The eager MLP with its down-projection. By profile: of the time of all kernels (torch's profiler, warm "
-        "cache), the part of those that are no matrix "
-        "products: activation and product, which exist only to read and write intermediates. By time: what the MLP "
-        "takes beyond its products "
-        "alone, timed in turn with a cold cache. What the GEMMs spend on writing gate and up is in neither."
+        "cache), the part of those that are no matrix products: activation and product, which exist only to read and "
+        "write intermediates. By time: what the MLP takes beyond its products alone, timed in turn with a cold cache. "
+        "What the GEMMs spend on writing gate and up is in neither."
     )
     rows = good(data.rows("share"))
     if not rows:
@@ -59,10 +58,9 @@ def share(data):
 def numerics(data):
     text = (
         "Share of elements more than 1 % off, and relative Frobenius error, against fp64 on the operands as they are "
-        "given (bf16 or fp16), "
-        "and against fp64 on the values before those were rounded to 16 bits. `torch_eager+fp32_sums` forbids "
-        "reduced precision where split-K "
-        "adds up its parts, `+no_split_k` forbids split-K as well."
+        "given (bf16 or fp16), and against fp64 on the values before those were rounded to 16 bits. "
+        "`torch_eager+fp32_sums` forbids reduced precision where split-K adds up its parts, `+no_split_k` forbids "
+        "split-K as well."
     )
     rows = good(data.rows("numerics"))
     if not rows:
@@ -116,8 +114,7 @@ def numerics(data):
 def end_to_end(data):
     text = (
         "The gated projection followed by the down-projection (cuBLASLt through torch), as a CUDA graph and launched "
-        "call "
-        "by call."
+        "call by call."
     )
     rows = data.rows("end_to_end")
     parts = [text]
@@ -144,8 +141,8 @@ def end_to_end(data):
 def energy(data):
     text = (
         "Each contender runs for seconds on end, twice, in turn; median of the power samples after the sensor has "
-        "settled, times the time "
-        "of a call. The counter is the driver's own energy count over the same calls, settling included."
+        "settled, times the time of a call. The counter is the driver's own energy count over the same calls, "
+        "settling included."
     )
     rows = good(data.rows("energy"))
     if not rows:
@@ -187,10 +184,9 @@ def energy(data):
 def compiled(data):
     text = (
         "`torch_compile`: model code as it is; `_merged`: one product, then chunk; `_max_autotune`: the same model "
-        "code with all tuning; `_hints`: weights "
-        "interleaved so that gate and up of an output are neighbours, Triton products only, epilogue fusion on. "
-        "`generated`: kernels that "
-        "the compiler wrote; `kernels a call`: what one call runs, by the profiler. One kernel means that it fused."
+        "code with all tuning; `_hints`: weights interleaved so that gate and up of an output are neighbours, Triton "
+        "products only, epilogue fusion on. `generated`: kernels that the compiler wrote; `kernels a call`: what one "
+        "call runs, by the profiler. One kernel means that it fused."
     )
     rows = data.rows("compile")
     parts = [text]

@@ -12,8 +12,8 @@ def roofline(data):
         return Section("Roofline", ["Not measured."])
     parts = [
         "Arithmetic intensity by the way of computing (`tileglu roofline`): `fused` moves A, both weights and Y; "
-        "`merged` writes and reads [M,2N] "
-        "besides; `two GEMMs` (eager) reads A twice and writes and reads gate, up and act(gate)."
+        "`merged` writes and reads [M,2N] besides; `two GEMMs` (eager) reads A twice and writes and reads gate, up "
+        "and act(gate)."
     ]
     if found["roof"]:
         series = {}
@@ -75,12 +75,9 @@ def roofline(data):
 def efficiency(data):
     text = (
         "The time that saved bytes predict is the baseline's time less those bytes over the measured read bandwidth; "
-        "efficiency is "
-        "the measured speed-up over the predicted one. Above 100 %: fusing saves more than bytes (launches, tails of "
-        "waves). Below: "
-        "part of the intermediates had stayed in the L2 cache, or the kernel is slower than the library's GEMM. A "
-        "dash: the saved bytes alone "
-        "would take longer than the baseline took."
+        "efficiency is the measured speed-up over the predicted one. Above 100 %: fusing saves more than bytes "
+        "(launches, tails of waves). Below: part of the intermediates had stayed in the L2 cache, or the kernel is "
+        "slower than the library's GEMM. A dash: the saved bytes alone would take longer than the baseline took."
     )
     found = [f for f in (data.roofline or {}).get("fusion", []) if f["contender"] in ("tileglu", "interleave_by_1")]
     if not found:

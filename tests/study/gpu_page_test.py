@@ -17,11 +17,24 @@ UNIT_US = 1000.0
 
 
 def row(shape, contender, us, **more):
-    return shape.describe() | {
-        "contender": contender, "config": contender, "layout": "separate", "launch": "graph", "status": "ok", "reason": "",
-        "median_us": us, "p5_us": us, "p95_us": us, "tflops": shape.flops / us * 1e-6, "gbps": shape.bytes / us * 1e-3,
-        "samples_us": [us],
-    } | more  # fmt: skip
+    return (
+        shape.describe()
+        | {
+            "contender": contender,
+            "config": contender,
+            "layout": "separate",
+            "launch": "graph",
+            "status": "ok",
+            "reason": "",
+            "median_us": us,
+            "p5_us": us,
+            "p95_us": us,
+            "tflops": shape.flops / us * 1e-6,
+            "gbps": shape.bytes / us * 1e-3,
+            "samples_us": [us],
+        }
+        | more
+    )
 
 
 def error(share):
@@ -31,12 +44,27 @@ def error(share):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     keep = store.Store(tmp_path_factory.mktemp("gpu"))
-    about = {"memory": "cuda", "preset": "full", "why_not_gpu": "", "dtype": "bf16", "samples": 1, "sample_us": 1.0,
-             "command": "study run", "paper_models": presets.PAPER_MODELS, "paper_batches": presets.PAPER_BATCHES}  # fmt: skip
+    about = {
+        "memory": "cuda",
+        "preset": "full",
+        "why_not_gpu": "",
+        "dtype": "bf16",
+        "samples": 1,
+        "sample_us": 1.0,
+        "command": "study run",
+        "paper_models": presets.PAPER_MODELS,
+        "paper_batches": presets.PAPER_BATCHES,
+    }
     store.write_json(keep.folder / "study.json", {"schema_version": 1, **about})
     device = {"name": "GPU of the test", "sm_count": 132}
-    bench = {"device": "GPU of the test", "commit": "c", "version": "v", "environment": {"device": device},
-             "peak": {"tflops": 1070.0, "gbps": 4800.0}, "ceilings": {"gemm_tflops": 800.0, "read_gbps": 4500.0, "copy_gbps": 4200.0}}  # fmt: skip
+    bench = {
+        "device": "GPU of the test",
+        "commit": "c",
+        "version": "v",
+        "environment": {"device": device},
+        "peak": {"tflops": 1070.0, "gbps": 4800.0},
+        "ceilings": {"gemm_tflops": 800.0, "read_gbps": 4500.0, "copy_gbps": 4200.0},
+    }
     keep.keep(
         "machine", "bench", {"rows": [], "bench": bench, "python": "3", "system": "s", "packages": {"torch": None}}
     )
@@ -56,18 +84,38 @@ def folder(tmp_path_factory):
                 "share_by_time": 0.2,
                 "share_by_profile": 0.1 if m == 1024 else None,
             }
-            keep.keep("share", shape.key, {"rows": [shape.describe() | times | {
-                "contender": "torch_eager", "status": "ok", "reason": ""}]})  # fmt: skip
-            compiled = [row(shape, "torch_eager", 4.0), row(shape, "torch_compile", 8.0, kernels_per_call=3, generated_kernels=1),
-                        row(shape, "tileglu", 2.0)]  # fmt: skip
+            keep.keep(
+                "share",
+                shape.key,
+                {"rows": [shape.describe() | times | {"contender": "torch_eager", "status": "ok", "reason": ""}]},
+            )
+            compiled = [
+                row(shape, "torch_eager", 4.0),
+                row(shape, "torch_compile", 8.0, kernels_per_call=3, generated_kernels=1),
+                row(shape, "tileglu", 2.0),
+            ]
             keep.keep("compile", shape.key, {"rows": compiled})
             keep.keep("end_to_end", shape.key, {"rows": compiled})
             watts = {"call_us": 10.0, "watts": 500.0, "joules_per_call": 5e-3, "counter_joules_per_call": 6e-3}
-            keep.keep("energy", shape.key, {"rows": [shape.describe() | watts | {
-                "contender": "torch_eager", "status": "ok", "reason": ""}]})  # fmt: skip
-            numbers = [shape.describe() | {"contender": name, "data": "normal", "status": "ok", "reason": "", "config": "",
-                                           "operands": error(share), "unrounded": error(10 * share), "unwritten": 0}
-                       for name, share in (("torch_eager", 0.01), ("tileglu", 0.001))]  # fmt: skip
+            keep.keep(
+                "energy",
+                shape.key,
+                {"rows": [shape.describe() | watts | {"contender": "torch_eager", "status": "ok", "reason": ""}]},
+            )
+            numbers = [
+                shape.describe()
+                | {
+                    "contender": name,
+                    "data": "normal",
+                    "status": "ok",
+                    "reason": "",
+                    "config": "",
+                    "operands": error(share),
+                    "unrounded": error(10 * share),
+                    "unwritten": 0,
+                }
+                for name, share in (("torch_eager", 0.01), ("tileglu", 0.001))
+            ]
             keep.keep("numerics", shape.key, {"rows": numbers})
     derive.all_files(keep)
     render.render(keep.folder)

@@ -108,6 +108,8 @@ def launches_of(arrays, estimate_us):
 def race(runners, settings):
     """{name: samples in microseconds} of {name: runner}.
     A runner that raises loses its place: {name: the exception}."""
+    if not runners:
+        return {}
     samples = {name: [] for name in runners}
     failed = {}
     deadline = time.monotonic() + settings.warmup_s

@@ -14,7 +14,6 @@ def contender(formula, mode=None, options=None, layout="separate"):
         torch = case.arrays.torch
         from torch._inductor import metrics
 
-        torch._dynamo.reset()
         metrics.reset()
         function, arguments = formula(F, case)
         # CUDA graphs are left to the measurement, so that every contender has them or none.

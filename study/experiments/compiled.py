@@ -24,6 +24,8 @@ def units(context):
 
 def run(context, shape, chosen):
     case = Case(shape, context.arrays)
+    if context.arrays.name == "torch":  # once a unit: it drops all compiled code, also that of contenders to be timed
+        context.arrays.torch._dynamo.reset()
 
     def count(_name, prepared):
         if context.arrays.memory != "cuda":

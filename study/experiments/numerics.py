@@ -72,7 +72,10 @@ def measured(case, contender, flags, references):
         result = prepared.call(0)
         case.arrays.synchronize()
         found = case.arrays.to_fp64(result)
-    fields = {"config": prepared.config, "unwritten": int(numpy.isnan(found).sum()), "elements": found.size}
+    wrong = int((~numpy.isfinite(found)).sum())
+    if wrong:
+        raise AssertionError(f"wrong: {wrong} of {found.size} elements are NaN, infinite or were not written")
+    fields = {"config": prepared.config, "elements": found.size}
     for reference, expected in references.items():
         fields[reference] = {
             "share_over_1_percent": share_over_1_percent(found, expected),

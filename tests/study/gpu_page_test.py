@@ -112,7 +112,6 @@ def folder(tmp_path_factory):
                     "config": "",
                     "operands": error(share),
                     "unrounded": error(10 * share),
-                    "unwritten": 0,
                 }
                 for name, share in (("torch_eager", 0.01), ("tileglu", 0.001))
             ]

@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 GPU = ["-m", "gpu"]
-SUITES = {"torch": GPU, "transformers": GPU, "cupy": GPU, "jax": GPU, "examples": []}  # and what is selected
+SUITES = {"torch": GPU, "transformers": GPU, "cupy": GPU, "jax": GPU, "field_cases_torch": GPU, "examples": []}  # and what is selected
 FACTS = """
 import importlib, json, sys
 found = {"python": sys.version.split()[0]}
@@ -124,7 +124,7 @@ def summary(rows):
         if one["status"] != "passed":
             print(f"{one['status']}: {one['suite']} {one['test']}: {one['reason']}")
     for suite, found in count.items():
-        print(f"{suite:13} " + ", ".join(f"{number} {status}" for status, number in found.items()))
+        print(f"{suite:17} " + ", ".join(f"{number} {status}" for status, number in found.items()))
     total = {status: sum(found[status] for found in count.values()) for status in ("passed", "failed", "skipped")}
     print(", ".join(f"{number} {status}" for status, number in total.items()))
     return 0 if total["passed"] and not total["failed"] else 1

@@ -120,7 +120,7 @@ def test_compiled_experts_run_their_own_forward():
     assert torch.allclose(logits(compiled), wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_gpt_oss_is_skipped_with_the_reason():
+def test_c18_gpt_oss_is_skipped_with_the_reason():
     model = tiny("GptOss", num_local_experts=4, num_experts_per_tok=2, head_dim=16)
     before = logits(model)
     report = fused.patch(model)

@@ -3,7 +3,7 @@
 # What ./dev needs from outside: Debian packages, a Python environment, the CUTLASS headers; and its messages.
 
 build_packages=(g++ cmake ninja-build git libfmt-dev nlohmann-json3-dev libcli11-dev libdnnl-dev python3 python3-venv)
-test_packages=(libgtest-dev pkg-config clang libclang-rt-dev)
+test_packages=(libgtest-dev pkg-config clang libclang-rt-dev doxygen)
 lint_packages=(clang-format clang-tidy shellcheck)
 
 jobs=$(nproc)

@@ -19,6 +19,7 @@ from typing import Any as _Any
 
 from ._arrays import TORCH as _TORCH
 from ._arrays import framework_of as _framework_of
+from ._arrays import known as _known
 from ._call import glu as _glu
 from ._errors import (
     CudaError,
@@ -63,9 +64,10 @@ def glu(
     Returns out. torch tensors go through tileglu.torch.glu: gradients, autocast and torch.compile are respected.
     Raises InvalidArgument (also a ValueError), NotSupported, NotAvailable, CudaError; `out` is then untouched.
     """
-    if _framework_of(x, "x") is _TORCH:
-        return _torch().glu(x, gate, up, activation, out=out, stream=stream, backend=backend, kernel=kernel)
-    return _glu(x, gate, up, LAYOUTS["separate"], activation, out, stream, backend, kernel)
+    framework = _known.get(type(x)) or _framework_of(x, "x")
+    if framework is _TORCH:
+        return (_torch_module or _torch()).glu(x, gate, up, activation, out=out, stream=stream, backend=backend, kernel=kernel)
+    return _glu(framework, x, gate, up, _SEPARATE, activation, out, stream, backend, kernel)
 
 
 def glu_merged(
@@ -78,23 +80,22 @@ def glu_merged(
         "interleaved_8" (8 gate rows, 8 up rows, ...; n a multiple of 8).
     """
     layout = _code(MERGED_ORDERS, order, "order")
-    if _framework_of(x, "x") is _TORCH:
-        return _torch().glu_merged(
+    framework = _known.get(type(x)) or _framework_of(x, "x")
+    if framework is _TORCH:
+        return (_torch_module or _torch()).glu_merged(
             x, gate_up, activation, order, out=out, stream=stream, backend=backend, kernel=kernel
         )
-    return _glu(x, gate_up, None, layout, activation, out, stream, backend, kernel)
+    return _glu(framework, x, gate_up, None, layout, activation, out, stream, backend, kernel)
 
 
-_torch_module = None  # tileglu.torch, once a tensor has come
+_torch_module = None  # tileglu.torch, once it is imported
+_SEPARATE = LAYOUTS["separate"]
 
 
 def _torch():
-    global _torch_module
-    if _torch_module is None:
-        from . import torch
+    from . import torch  # which sets _torch_module
 
-        _torch_module = torch
-    return _torch_module
+    return torch
 
 
 def version() -> str:

@@ -29,42 +29,51 @@ _calls = {}  # by key
 _MOST_CALLS = 4096  # a serving process sees a bounded set of sizes; beyond that the table starts anew
 
 
-def glu(x, gate, up, layout, activation, out, stream, backend, kernel):
-    """out = act(x gate^T) * (x up^T); `up` is None and `gate` the merged matrix in every layout but "separate"."""
-    kind_of = known.get
-    framework = kind_of(type(x)) or framework_of(x, "x")
-    if stream is None:
-        current = framework.stream
-        stream = 0 if current is None else current(x)
-    elif type(stream) is not int:
-        stream = stream_number(stream)
-    key = None
+def glu(framework, x, gate, up, layout, activation, out, stream, backend, kernel):
+    """out = act(x gate^T) * (x up^T); `up` is None and `gate` the merged matrix in every layout but "separate".
+    framework: that of x."""
     if (
         framework.key is not None
-        and kind_of(type(gate)) is framework
-        and (up is None or kind_of(type(up)) is framework)
-        and (out is None or kind_of(type(out)) is framework)
+        and known.get(type(gate)) is framework
+        and (up is None or known.get(type(up)) is framework)
+        and (out is None or known.get(type(out)) is framework)
     ):
-        key = framework.key(x, gate, up, out), layout, activation, backend, kernel
-        call = _calls.get(key)
-        if call is not None:
-            if out is None:
-                out = framework.empty(call.shape, x)
-            a, g, u, y = framework.addresses(x, gate, up, out)
-            low = (a | g | u | y) & 15
-            plan = call.plans.get(low) or call.first_plan(low)
-            plan._launch(framework, x, a, g, u, y, stream)
-            return out
-    return _first(x, gate, up, layout, activation, out, stream, backend, kernel, framework, key)
+        return glu_of_kind(framework, x, gate, up, layout, activation, out, stream, backend, kernel)
+    return _first(framework, x, gate, up, layout, activation, out, _stream(framework, x, stream), backend, kernel, None)
 
 
-def _first(x, gate, up, layout, activation, out, stream, backend, kernel, framework, key):
+def glu_of_kind(framework, x, gate, up, layout, activation, out, stream, backend, kernel):
+    """glu for arrays that are all of one framework with keys. Every warm call of torch and NumPy comes through here."""
+    if stream is not None or framework.stream is not None:
+        stream = _stream(framework, x, stream)
+    else:
+        stream = 0
+    key = framework.key(x, gate, up, out), layout, activation, backend, kernel
+    call = _calls.get(key)
+    if call is None:
+        return _first(framework, x, gate, up, layout, activation, out, stream, backend, kernel, key)
+    if out is None:
+        out = framework.empty(call.shape, x)
+    a, g, u, y = framework.addresses(x, gate, up, out)
+    low = (a | g | u | y) & 15
+    (call.plans.get(low) or call.first_plan(low))._launch(framework, x, a, g, u, y, stream)
+    return out
+
+
+def _stream(framework, x, stream):
+    """The CUDA stream of a call, as an integer."""
+    if stream is not None:
+        return stream_number(stream)
+    return 0 if framework.stream is None else framework.stream(x)
+
+
+def _first(framework, x, gate, up, layout, activation, out, stream, backend, kernel, key):
     """glu for arrays that are read: of a new key, or of kinds that have none (key is None)."""
     a = framework.read(x, "x", stream)
     if _rows(a) is None:
         if framework.compact is None:
             raise InvalidArgument(_not_rows("x", a) + "; copy it first")
-        return glu(framework.compact(x), gate, up, layout, activation, out, stream, backend, kernel)
+        return glu(framework, framework.compact(x), gate, up, layout, activation, out, stream, backend, kernel)
     g, u, y = _read(gate, up, out, stream)
     call = _Call(*_problem(a, g, u, y, layout, code(ACTIVATIONS, activation, "activation")), (backend, kernel))
     if key is not None:
@@ -84,10 +93,7 @@ def _first(x, gate, up, layout, activation, out, stream, backend, kernel, framew
 def run_plan(plan, x, gate, up, out, stream, workspace):
     """See Plan.run."""
     of_x = framework_of(x, "x")
-    if stream is None:
-        stream = 0 if of_x.stream is None else of_x.stream(x)
-    else:
-        stream = stream_number(stream)
+    stream = _stream(of_x, x, stream)
     a = of_x.read(x, "x", stream)
     if _rows(a) is None:
         raise InvalidArgument(_not_rows("x", a))

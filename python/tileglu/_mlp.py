@@ -50,7 +50,7 @@ def examine(mlp):
         return Examined("it has neither act_fn nor activation_fn")
     activation = activation_name(act)
     if activation is None:
-        return Examined(f"activation {_name(act)} is none that tileglu has")
+        return Examined(f"activation {function_name(act)} is none that tileglu has")
     return Examined("", activation, merged)
 
 
@@ -61,13 +61,13 @@ def activation_function(mlp):
 def layer_reason(layer):
     """Why a layer is no plain nn.Linear whose weight may be used directly; "" if it is one."""
     if type(layer) is not nn.Linear:
-        return f"is a {_name(layer)}, not a plain nn.Linear (quantised, or wrapped by an adapter?)"
+        return f"is a {function_name(layer)}, not a plain nn.Linear (quantised, or wrapped by an adapter?)"
     if layer.bias is not None:
         return "has a bias"
     if not is_untouched(layer):
         return "has hooks"
     if type(layer.weight) is not nn.Parameter or type(layer.weight.data) is not torch.Tensor:
-        return f"has a weight of type {_name(layer.weight.data)} (quantised?)"
+        return f"has a weight of type {function_name(layer.weight.data)} (quantised?)"
     return ""
 
 
@@ -94,5 +94,5 @@ def activation_name(act):
     return None
 
 
-def _name(thing):
+def function_name(thing):
     return thing.__name__ if hasattr(thing, "__name__") else type(thing).__name__

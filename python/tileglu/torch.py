@@ -23,9 +23,9 @@ from ._names import LAYOUTS
 
 __all__ = ["FusedGatedMLP", "glu", "glu_merged"]
 
-_SEPARATE = LAYOUTS["separate"]
+_SEPARATE, _TORCH = LAYOUTS["separate"], _arrays.TORCH
 # Known before the first call, which may be one that Dynamo traces.
-_arrays.known.update({torch.Tensor: _arrays.TORCH, nn.Parameter: _arrays.TORCH})
+_arrays.known.update({torch.Tensor: _TORCH, nn.Parameter: _TORCH})
 sys.modules[__package__]._torch_module = sys.modules[__name__]
 
 
@@ -37,7 +37,8 @@ def glu(
     the operands as it does for nn.Linear; under torch.compile this is the op torch.ops.tileglu.glu. With out= there are
     no gradients: NotSupported if one is needed. With stream= that CUDA stream is used instead of the current one."""
     if _plain(x, gate, up, stream):
-        return _call.glu(x, gate, up, _SEPARATE, activation, out, stream, backend, kernel)
+        call = _glu_of_kind if out is None else _glu  # out may be an array of another kind
+        return call(_TORCH, x, gate, up, _SEPARATE, activation, out, stream, backend, kernel)
     if stream is not None:
         return _on_stream(stream, x, glu, x, gate, up, activation, out=out, backend=backend, kernel=kernel)
     if out is None:
@@ -52,7 +53,8 @@ def glu_merged(
 ) -> torch.Tensor:  # fmt: skip
     """tileglu.glu_merged for tensors; see glu."""
     if _plain(x, gate_up, None, stream):
-        return _call.glu(x, gate_up, None, _layout(order), activation, out, stream, backend, kernel)
+        call = _glu_of_kind if out is None else _glu  # out may be an array of another kind
+        return call(_TORCH, x, gate_up, None, _layout(order), activation, out, stream, backend, kernel)
     if stream is not None:
         return _on_stream(stream, x, glu_merged, x, gate_up, activation, order, out=out, backend=backend, kernel=kernel)
     if out is None:
@@ -70,28 +72,27 @@ def _layout(order):
 # --- The dispatcher, and when it is not needed ------------------------------------------------------------------------
 
 _PLAIN_TYPES = frozenset((torch.Tensor, nn.Parameter))
-# Looked up once: _plain runs in every call.
-_is_compiling, _grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
+_PLAIN_OR_NONE = _PLAIN_TYPES | {type(None)}
+# Looked up once: _plain runs in every call. What torch.export traces without Dynamo shows as a dispatch mode.
+_dynamo_traces, _grad_enabled = torch.compiler.is_dynamo_compiling, torch.is_grad_enabled
 _autocast_enabled, _dispatch_modes = torch._C._is_any_autocast_enabled, torch._C._len_torch_dispatch_stack
-_functorch_level = torch._C._functorch.peek_interpreter_stack
+_functorch_level, _glu, _glu_of_kind = torch._C._functorch.peek_interpreter_stack, _call.glu, _call.glu_of_kind
 
 
 def _plain(x, gate, up, stream):
     """Whether a call may go past the dispatcher, which costs more than the library: eager, nothing that traces, records
     or casts, and no tensor subclass."""
-    if _is_compiling():
-        return False
-    if type(x) not in _PLAIN_TYPES or type(gate) not in _PLAIN_TYPES:
-        return False
-    if up is not None and type(up) not in _PLAIN_TYPES:
-        return False
-    if _grad_enabled() and (x.requires_grad or gate.requires_grad or (up is not None and up.requires_grad)):
-        return False
-    if stream is not None and x.is_cuda:  # new memory has to belong to that stream
-        return False
-    if _autocast_enabled() and torch.is_autocast_enabled(x.device.type):
-        return False
-    return _dispatch_modes() == 0 and _functorch_level() is None
+    return not (
+        _dynamo_traces()
+        or type(x) not in _PLAIN_TYPES
+        or type(gate) not in _PLAIN_TYPES
+        or type(up) not in _PLAIN_OR_NONE
+        or (_grad_enabled() and (x.requires_grad or gate.requires_grad or (up is not None and up.requires_grad)))
+        or (stream is not None and x.is_cuda)  # new memory has to belong to that stream
+        or (_autocast_enabled() and torch.is_autocast_enabled(x.device.type))
+        or _dispatch_modes()
+        or _functorch_level() is not None
+    )
 
 
 def _on_stream(stream, x, function, *arguments, **keywords):
@@ -121,19 +122,19 @@ _library.define(
 
 
 def _glu_op(x, gate, up, activation="silu", backend="auto", kernel=""):
-    return _call.glu(x, gate, up, _SEPARATE, activation, None, None, backend, kernel)
+    return _glu(_TORCH, x, gate, up, _SEPARATE, activation, None, None, backend, kernel)
 
 
 def _glu_merged_op(x, gate_up, activation="silu", order="gate_up", backend="auto", kernel=""):
-    return _call.glu(x, gate_up, None, _layout(order), activation, None, None, backend, kernel)
+    return _glu(_TORCH, x, gate_up, None, _layout(order), activation, None, None, backend, kernel)
 
 
 def _glu_out_op(x, gate, up, activation, backend, kernel, out):
-    _call.glu(x, gate, up, _SEPARATE, activation, out, None, backend, kernel)
+    _glu(_TORCH, x, gate, up, _SEPARATE, activation, out, None, backend, kernel)
 
 
 def _glu_merged_out_op(x, gate_up, activation, order, backend, kernel, out):
-    _call.glu(x, gate_up, None, _layout(order), activation, out, None, backend, kernel)
+    _glu(_TORCH, x, gate_up, None, _layout(order), activation, out, None, backend, kernel)
 
 
 def _glu_fake(x, gate, up, activation="silu", backend="auto", kernel=""):

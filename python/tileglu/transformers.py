@@ -6,10 +6,10 @@
     tileglu.transformers.unpatch(model)
 
 Only the `forward` of the MLP modules is replaced, so state_dict, saving, loading and moving work as before. A module is
-patched only if its class computes exactly down(act(gate(x)) * up(x)) as LlamaMLP or Phi3MLP of the installed
-transformers do (its code is compared), and if its layers and its activation function are ones that tileglu has. What is
-changed later (an adapter put around a layer, hooks, another activation) is noticed in each call, which then runs the
-original.
+patched only if its class computes exactly down(act(gate(x)) * up(x)) as LlamaMLP, Phi3MLP or, for the experts of a
+mixture, MixtralExperts of the installed transformers do (its code is compared), and if its layers and its activation
+function are ones that tileglu has. What is changed later (an adapter put around a layer, hooks, another activation) is
+noticed in each call, which then runs the original. So do experts while torch.compile traces or a CUDA graph is captured.
 """
 
 import contextlib
@@ -18,9 +18,11 @@ from typing import NamedTuple
 
 import torch
 from transformers.models.llama.modeling_llama import LlamaMLP
+from transformers.models.mixtral.modeling_mixtral import MixtralExperts
 from transformers.models.phi3.modeling_phi3 import Phi3MLP
 
 from ._errors import Error, NotSupported
+from ._experts import examine_experts, experts_forward, is_experts, needs_fixed_shapes
 from ._mlp import activation_function, examine, is_candidate, is_untouched
 from ._plan import can_implement, plan
 from .torch import glu, glu_merged
@@ -111,14 +113,16 @@ def _is_patched(module):
 
 def _reason(module, training, backend, kernel):
     """(why a module cannot be patched or "", Examined)."""
-    if isinstance(getattr(module, "gate_up_proj", None), torch.nn.Parameter):
-        return "mixture-of-experts weights: tileglu has no grouped calls yet", None
     if "forward" in module.__dict__:
         return "its forward was replaced by another library", None
-    found = examine(module)
+    experts = is_experts(module)
+    found = (examine_experts if experts else examine)(module)
+    model = MixtralExperts if experts else Phi3MLP if found.merged else LlamaMLP
+    if experts and not _same_code(type(module).forward, model.forward):  # before what it may not even have
+        return f"{type(module).__name__}.forward is not that of MixtralExperts", found
     if found.reason:
         return found.reason, found
-    if not _same_code(type(module).forward, (Phi3MLP if found.merged else LlamaMLP).forward):
+    if not _same_code(type(module).forward, model.forward):
         return f"{type(module).__name__}.forward is not the plain gated MLP", found
     if module.training and not training:
         return "in training mode: model.eval(), or patch(model, training=True)", found
@@ -137,20 +141,31 @@ def _reason(module, training, backend, kernel):
 
 
 def _same_code(function, reference):
-    """Whether two functions do the same; the names of local variables are free."""
-    codes = [getattr(f, "__code__", None) for f in (function, reference)]
-    if None in codes:
-        return False
-    mine, plain = ((code.co_code, code.co_names, code.co_consts) for code in codes)
-    return mine == plain
+    """Whether two functions do the same, their decorators included; the names of local variables are free."""
+    mine = _codes(function)
+    return mine is not None and mine == _codes(reference)
+
+
+def _codes(function):
+    """What a function and those that it wraps do, outermost first; None if one is no Python function."""
+    found = []
+    while function is not None:
+        code = getattr(function, "__code__", None)
+        if code is None:
+            return None
+        found.append((code.co_code, code.co_names, code.co_consts))
+        function = getattr(function, "__wrapped__", None)
+    return found
 
 
 def _weight(module, found):
+    if is_experts(module):
+        return module.gate_up_proj
     return (module.gate_up_proj if found.merged else module.gate_proj).weight
 
 
 def _sizes(module, found):
-    rows, k = _weight(module, found).shape
+    rows, k = _weight(module, found).shape[-2:]
     return _TOKENS, rows // 2 if found.merged else rows, k
 
 
@@ -173,7 +188,16 @@ def _make_forward(module, found, training, backend, kernel):
     def usable(self, *layers):
         return (training or not self.training) and getattr(self, act_name) is act and all(map(is_untouched, layers))
 
-    if found.merged:
+    if is_experts(module):
+
+        def forward(self, hidden_states, top_k_index, top_k_weights):
+            plain = usable(self) and type(self.gate_up_proj) is torch.nn.Parameter
+            if not plain or needs_fixed_shapes():
+                return original(self, hidden_states, top_k_index, top_k_weights)
+            how = {"activation": activation, "backend": backend, "kernel": kernel}
+            return experts_forward(self, hidden_states, top_k_index, top_k_weights, **how)
+
+    elif found.merged:
 
         def forward(self, x):
             if not usable(self, self.gate_up_proj):

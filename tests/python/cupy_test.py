@@ -58,7 +58,7 @@ def test_out_and_strides():
         tileglu.glu(x.view(np.uint16)[:, ::2].view(x.dtype), gate[:, :256], up[:, :256])
 
 
-def test_the_current_stream_is_used():
+def test_c15_the_current_stream_is_used():
     x, gate, up = operands()
     stream = cupy.cuda.Stream(non_blocking=True)
     with stream:
@@ -70,7 +70,7 @@ def test_the_current_stream_is_used():
     assert (z.view(np.uint16) == y.view(np.uint16)).all()
 
 
-def test_no_tokens_and_mixed_places():
+def test_c16_no_tokens_and_mixed_places():
     x, gate, up = operands()
     assert tileglu.glu(x[:0], gate, up).shape == (0, 1024)
     with pytest.raises(tileglu.InvalidArgument, match="gate lies on host and x on cuda:0"):

@@ -10,7 +10,7 @@ import expected
 import tileglu
 from tileglu import _dlpack
 
-_new = ctypes.pythonapi.PyCapsule_New
+_new = ctypes.PyDLL(None).PyCapsule_New  # not ctypes.pythonapi's, which JAX changes
 _new.restype, _new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 _CODES = {"bfloat16": (4, 16), "float16": (2, 16), "float32": (2, 32), "int32": (0, 32), "float64": (2, 64)}
 

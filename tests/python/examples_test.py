@@ -17,6 +17,7 @@ NEEDS = {
     "numpy_glu.py": ["ml_dtypes"],
     "torch_glu.py": ["torch"],
     "jax_glu.py": ["jax"],
+    "cupy_glu.py": ["cupy"],
     "transformers_patch.py": ["torch", "transformers"],
 }
 
@@ -31,6 +32,8 @@ def test_runs(name):
             importlib.import_module("tileglu.jax")
         except tileglu.LibraryNotFound as error:
             pytest.skip(str(error))
+    if "cupy" in NEEDS[name] and tileglu.backends()["cublas"] is not None:
+        pytest.skip(tileglu.backends()["cublas"])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, FOLDER / name], capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr

@@ -66,3 +66,12 @@ def test_structs_have_the_layout_of_the_header(root, tmp_path):
     wanted = [ctypes.sizeof(s) for s in structs.values()]
     wanted += [getattr(s, field).offset for s in structs.values() for field, _ in s._fields_]
     assert [int(n) for n in printed.split()] == wanted
+
+
+def test_every_test_that_the_field_cases_name_exists(root):
+    page = (root / "docs/field-cases.md").read_text().partition("## Python")[2].partition("\n## ")[0]
+    sources = "".join(path.read_text() for path in (root / "tests/python").glob("*_test.py"))
+    named = set(re.findall(r"\b(test_c?\w+)`", page))
+    assert len(named) > 25 and not [name for name in named if f"def {name}(" not in sources]
+    found = set(re.findall(r"def (test_c\d\d\w*)\(", sources))
+    assert not found - named, "tests of cases that docs/field-cases.md does not name"

@@ -90,7 +90,7 @@ def strided_inputs():
 
 
 @pytest.mark.parametrize("name, x", list(strided_inputs()), ids=lambda value: value if isinstance(value, str) else "")
-def test_strides_of_x(name, x):
+def test_c07_c08_strides_of_x(name, x):
     _, gate, up = expected.operands(1, 40, 64, "fp32")
     expected.check(tileglu.glu(x, gate, up), x, gate, up)
 
@@ -107,7 +107,7 @@ def test_strides_of_weights_and_out():
     assert np.isnan(guarded).all(), "written outside out"
 
 
-def test_size_one_dimensions_of_weights():
+def test_c08_size_one_dimensions_of_weights():
     x, gate, up = expected.operands(7, 1, 64, "fp32")
     odd = [np.lib.stride_tricks.as_strided(w, (1, 64), (4, 4)) for w in (gate, up)]
     assert np.array_equal(tileglu.glu(x, *odd), tileglu.glu(x, gate, up))

@@ -76,7 +76,7 @@ def inputs_of_many_strides():
 
 
 @pytest.mark.parametrize("name", inputs_of_many_strides())
-def test_strides_and_opcheck(name):
+def test_c07_c08_c14_strides_and_opcheck(name):
     x = inputs_of_many_strides()[name]
     _, gate, up = operands(1, 36, 64)
     if x.numel():
@@ -97,7 +97,7 @@ def test_opcheck_with_gradients():
     torch.library.opcheck(torch.ops.tileglu.glu_merged.default, (x, merged, "silu", "interleaved_8"))
 
 
-def test_compile_full_graph_and_dynamic():
+def test_c14_compile_full_graph_and_dynamic():
     torch._dynamo.reset()
     _, gate, up = operands(1, 40, 64)
     from torch._dynamo.testing import CompileCounter
@@ -113,7 +113,7 @@ def test_compile_full_graph_and_dynamic():
     assert counter.frame_count <= 3  # 0, 1 and the rest
 
 
-def test_compile_of_a_non_contiguous_input_has_the_strides_of_the_fake():
+def test_c14_compiled_call_on_a_slice_has_the_strides_of_the_fake():
     torch._dynamo.reset()
     _, gate, up = operands(1, 40, 64)
     compiled = torch.compile(lambda x: tileglu.glu(x, gate, up).relu(), fullgraph=True, backend="aot_eager")
@@ -124,7 +124,7 @@ def test_compile_of_a_non_contiguous_input_has_the_strides_of_the_fake():
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("order", ["separate", *tileglu.MERGED_ORDERS])
-def test_gradients(activation, order):
+def test_c17_gradients(activation, order):
     from tileglu._gradients import _join
 
     x, gate, up = (t.requires_grad_() for t in operands(10, 24, 32))
@@ -143,7 +143,7 @@ def test_gradients(activation, order):
         assert (mine.double() - wanted).norm() <= 1e-6 * wanted.norm(), name
 
 
-def test_frozen_weights_and_frozen_input():
+def test_c17_frozen_weights_and_frozen_input():
     x, gate, up = operands(5, 24, 32)
     assert tileglu.glu(x, gate, up).grad_fn is None
     x.requires_grad_()
@@ -156,7 +156,7 @@ def test_frozen_weights_and_frozen_input():
         assert not tileglu.glu(x, gate, up).requires_grad
 
 
-def test_out_never_loses_a_gradient():
+def test_c17_out_never_loses_a_gradient():
     x, gate, up = operands(5, 24, 32)
     out = torch.full((5, 24), 3.0)
     for call in (
@@ -178,7 +178,7 @@ def test_training_through_compile():
         assert torch.allclose(mine, wanted, rtol=1e-5, atol=1e-6)
 
 
-def test_autocast_casts_as_linear_does():
+def test_c17_autocast_casts_as_linear_does():
     x, gate, up = operands(5, 24, 32)
     with torch.autocast("cpu", torch.bfloat16):
         y = tileglu.glu(x, gate, up)
@@ -272,7 +272,7 @@ def test_module_of_its_own_and_merged():
         (nn.Linear(3, 3), "has no layers"),
     ],
 )
-def test_what_is_no_plain_mlp_is_refused(mlp, text):
+def test_c18_what_is_no_plain_mlp_is_refused(mlp, text):
     with pytest.raises(tileglu.InvalidArgument, match=text):
         tileglu_torch.FusedGatedMLP.from_mlp(mlp)
 
@@ -310,7 +310,7 @@ class TestGpu:
         assert tileglu.plan(64, 1024, 512).backend == "sm90"
         torch.library.opcheck(torch.ops.tileglu.glu.default, (x, gate, up))
 
-    def test_current_stream(self):
+    def test_c15_current_stream(self):
         x, gate, up = self.operands()
         wanted, stream = tileglu.glu(x, gate, up), torch.cuda.Stream()
         for _ in range(50):
@@ -323,7 +323,7 @@ class TestGpu:
             stream.synchronize()
             assert torch.equal(y, wanted)
 
-    def test_explicit_stream(self):
+    def test_c15_explicit_stream(self):
         x, gate, up = self.operands()
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
@@ -366,12 +366,12 @@ class TestGpu:
         with torch.autocast("cuda", torch.bfloat16):
             assert tileglu.glu(x, gate, up).dtype == torch.bfloat16
 
-    def test_mixed_devices(self):
+    def test_c16_mixed_devices(self):
         x, gate, up = self.operands()
         with pytest.raises(tileglu.InvalidArgument, match="gate lies on host and x on cuda:0"):
             tileglu.glu(x, gate.cpu(), up)
 
-    def test_second_device(self):
+    def test_c16_second_device(self):
         if torch.cuda.device_count() < 2:
             pytest.skip("needs two GPUs")
         for _ in range(20):

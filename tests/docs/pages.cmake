@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+cmake_minimum_required(VERSION 3.25)
+
+include(${CMAKE_CURRENT_LIST_DIR}/../install/run.cmake)
+
+run(${DOXYGEN} ${BUILD_DIR}/Doxyfile)
+if(output)
+  message(FATAL_ERROR "Doxygen says:\n${output}")
+endif()
+file(READ ${BUILD_DIR}/docs/html/tileglu_8h.html header)
+file(READ ${BUILD_DIR}/docs/html/structtileglu__problem.html problem)
+foreach(text "Whether plan_create would succeed" "merged, gate rows 0..n-1 first" "tileglu_plan_run" "tileglu_relayout")
+  string(FIND "${header}" "${text}" found)
+  if(found EQUAL -1)
+    message(SEND_ERROR "tileglu_8h.html lacks: ${text}")
+  endif()
+endforeach()
+string(FIND "${problem}" "row strides in elements; 0: contiguous" found)
+if(found EQUAL -1)
+  message(SEND_ERROR "the page of tileglu_problem lacks what the header says of lda")
+endif()
+
+# A warning does end the run: a reference to what is not there.
+file(WRITE ${WORK_DIR}/broken.h "/** @file */\n/** @param nothing of this name */\nint one(int other);\n")
+file(READ ${BUILD_DIR}/Doxyfile text)
+string(REGEX REPLACE "\nINPUT +=[^\n]*" "\nINPUT = ${WORK_DIR}/broken.h" text "${text}")
+string(REGEX REPLACE "\nOUTPUT_DIRECTORY +=[^\n]*" "\nOUTPUT_DIRECTORY = ${WORK_DIR}" text "${text}")
+file(WRITE ${WORK_DIR}/Doxyfile "${text}")
+execute_process(COMMAND ${DOXYGEN} ${WORK_DIR}/Doxyfile RESULT_VARIABLE rc OUTPUT_QUIET ERROR_QUIET)
+if(rc EQUAL 0)
+  message(SEND_ERROR "Doxygen took a wrong parameter name without an error")
+endif()

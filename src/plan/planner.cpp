@@ -32,6 +32,17 @@ Status device_fits(const DeviceSpec& device) {
                   device.name.empty() ? "unnamed GPU" : device.name);
 }
 
+// What the fused kernels do not do yet.
+Status gate_fits(const Problem& p) {
+  if (p.activation == Activation::kSwiglu) return declined("activation=swiglu");
+  if (p.rounding != Rounding::kOnce) return declined("rounding={} is not once", name_of(p.rounding));
+  if (p.extra.bias_gate) return declined("operands: bias_gate");
+  if (p.extra.bias_up) return declined("operands: bias_up");
+  if (p.extra.addend) return declined("operands: addend");
+  if (p.extra.preactivations) return declined("operands: pre-activations");
+  return {};
+}
+
 Status types_fit(const KernelConfig& config, const Problem& p) {
   if (config.family != KernelFamily::kInterleave) {
     if (size_of(p.dtype) != 2) return declined("dtype={} is not bf16 or fp16", name_of(p.dtype));
@@ -60,6 +71,7 @@ Status sizes_fit(const KernelConfig& config, const Problem& p) {
     return declined("m={} is above {} tokens", p.m, config.tile_m);
   }
   if (tiles_m > kMaxInt32 / tiles_n) return declined("m={} and n={} make more than 2^31 tiles", p.m, p.n);
+  if (p.k == 0) return declined("k=0 leaves nothing to multiply");
   if (p.n % 8 != 0) return declined("n={} is not a multiple of 8 (16-byte TMA rule)", p.n);
   if (p.k % 8 != 0) return declined("k={} is not a multiple of 8 (16-byte TMA rule)", p.k);
   return {};
@@ -138,6 +150,7 @@ std::vector<Candidate>::iterator measured(std::vector<Candidate>& list, const Pr
 
 Status legal(const KernelConfig& config, const Problem& problem, const DeviceSpec& device) {
   TILEGLU_TRY(device_fits(device));
+  TILEGLU_TRY(gate_fits(problem));
   TILEGLU_TRY(types_fit(config, problem));
   TILEGLU_TRY(sizes_fit(config, problem));
   return addresses_fit(config, problem);

@@ -119,7 +119,7 @@ TEST(CpuField, C09_PolicyOfTheReference) {
                       {Activation::kSigmoid, 0, 1, 0},       {Activation::kIdentity, -kInf, kInf, -3e38}};
   for (const Row& row : rows) {
     const std::vector<double> y =
-        reference::exact(row.activation, {.gate = {-kInf, kInf, -3e38, kNan}, .up = {1, 1, 1, 1}});
+        reference::exact({.activation = row.activation}, {.gate = {-kInf, kInf, -3e38, kNan}, .up = {1, 1, 1, 1}});
     const std::string name = name_of(row.activation);
     expect_same_policy(y[0], row.minus_infinity, name + "(-inf)");
     expect_same_policy(y[1], row.plus_infinity, name + "(+inf)");

@@ -79,7 +79,8 @@ Problem checked_problem(const OpCase& op, const OpData& data, Memory memory) {
 // Gate and up must not be exchangeable in the data, or a kernel that exchanges them would pass.
 void expect_asymmetric(const OpCase& op, const reference::Preactivations& pre, const Baselines& baselines) {
   if (op.activation == Activation::kIdentity || op.k == 0 || op.m * op.n < 16 || !op.gate.empty()) return;
-  const std::vector<double> exchanged = reference::exact(op.activation, {.gate = pre.up, .up = pre.gate});
+  const std::vector<double> exchanged =
+      reference::exact({.activation = op.activation}, {.gate = pre.up, .up = pre.gate});
   EXPECT_FALSE(judge(op, baselines, encode(op.result_dtype(), exchanged))) << describe(op);
 }
 
@@ -88,13 +89,14 @@ Baselines make_baselines(const OpCase& op, const OpData& data, Memory memory) {
                     .gate = data.gate().address(),
                     .up = is_single_matrix(op.layout) ? nullptr : data.up().address(),
                     .stream = data.stream()};
-  const Result<reference::Preactivations> pre = reference::preactivations(checked_problem(op, data, memory), operands);
+  const Problem problem = checked_problem(op, data, memory);
+  const Result<reference::Preactivations> pre = reference::preactivations(problem, operands);
   if (!pre.ok()) throw std::runtime_error(pre.status().text());
-  Baselines baselines{.exact = reference::exact(op.activation, pre.value()), .unfused = {}, .rounded = {}};
+  Baselines baselines{.exact = reference::exact(problem, pre.value()), .unfused = {}, .rounded = {}};
   const auto report = [&](const std::vector<double>& y) {
     return reference::compare(op.result_dtype(), op.m, op.n, y, baselines.exact);
   };
-  baselines.unfused = report(reference::unfused(op.activation, op.result_dtype(), pre.value()));
+  baselines.unfused = report(reference::unfused(problem, pre.value()));
   baselines.rounded = report(reference::rounded(op.result_dtype(), baselines.exact));
   expect_asymmetric(op, pre.value(), baselines);
   return baselines;

@@ -91,11 +91,11 @@ bool rounds_early(std::string_view kernel) {
 
 Yardstick make_yardstick(const Problem& problem, const reference::Preactivations& preactivations) {
   Yardstick yardstick;
-  yardstick.exact = reference::exact(problem.activation, preactivations);
+  yardstick.exact = reference::exact(problem, preactivations);
   const auto report = [&](const std::vector<double>& y) {
     return reference::compare(problem.dtype_y, problem.m, problem.n, y, yardstick.exact);
   };
-  yardstick.unfused = report(reference::unfused(problem.activation, problem.dtype_y, preactivations));
+  yardstick.unfused = report(reference::unfused(problem, preactivations));
   yardstick.rounded = report(reference::rounded(problem.dtype_y, yardstick.exact));
   yardstick.noise = std::max(kMinNoise, 0x1p-24 * std::sqrt(static_cast<double>(problem.k)));
   return yardstick;
@@ -141,7 +141,7 @@ void inject(Fault fault, const Problem& problem, const reference::Preactivations
       break;
     case Fault::kSwap: {
       const std::vector<double> swapped =
-          reference::exact(problem.activation, {.gate = preactivations.up, .up = preactivations.gate});
+          reference::exact(problem, {.gate = preactivations.up, .up = preactivations.gate});
       for (std::int64_t i = 0; i < problem.m; ++i) {
         for (std::int64_t j = 0; j < problem.n; ++j) {
           store(problem.dtype_y, at(i, j), 0, swapped[static_cast<std::size_t>(i * problem.n + j)]);

@@ -108,6 +108,7 @@ inline GateParams gate_params(const Problem& problem, bool batch_invariant) {
     case Activation::kSigmoid: return {.formula = Formula::kSigmoid, .sigmoid = {.times_gate = false}, .bf16 = bf16};
     case Activation::kGeluErf: return {.formula = Formula::kErf, .bf16 = bf16};
     case Activation::kRelu: return {.formula = Formula::kFloor, .bf16 = bf16};
+    case Activation::kSwiglu:  // legal() declines it
     case Activation::kIdentity: break;
   }
   return {.formula = Formula::kFloor, .floor = {kNoFloor}, .bf16 = bf16};

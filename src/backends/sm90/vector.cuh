@@ -19,6 +19,7 @@ struct VectorParams {
   int m, n, k;
   bool prefetch_weights;  // before the grid ahead in the stream has ended
   Activation activation;
+  SwigluNumbers swiglu;
   PackEither pack;
 };
 
@@ -112,7 +113,7 @@ __global__ void __launch_bounds__(32 * kVectorWarps) vector_kernel(const __grid_
   }
   const int token = lane / Rows, column = row + lane % Rows;
   if (token >= min(Tokens, p.m) || column >= p.n) return;
-  const float value = visit_activation(p.activation, [&](auto act) { return act(gate) * up; });
+  const float value = visit_activation(p.activation, p.swiglu, [&](auto act) { return gated(act, gate, up); });
   p.y[token * p.ldy + column] = static_cast<std::uint16_t>(p.pack(value, 0));
 }
 
@@ -128,6 +129,7 @@ class VectorLauncher final : public Launcher {
                 .k = static_cast<int>(problem.k),
                 .prefetch_weights = options.prefetch_weights,
                 .activation = problem.activation,
+                .swiglu = problem.swiglu,
                 .pack = {problem.dtype_y == Dtype::kBf16}} {}
 
   Status run(const Operands& operands) const noexcept override {

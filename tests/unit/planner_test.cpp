@@ -63,6 +63,12 @@ struct Declined {
 const Declined kDeclined[] = {
     {"dtype", [](Problem& p) { p.dtype = Dtype::kFp32; }, "dtype=fp32 is not bf16"},
     {"dtype_y", [](Problem& p) { p.dtype_y = Dtype::kFp32; }, "dtype_y=fp32 is not bf16"},
+    {"swiglu", [](Problem& p) { p.activation = Activation::kSwiglu; }, "activation=swiglu"},
+    {"rounding", [](Problem& p) { p.rounding = Rounding::kUnfused; }, "rounding=unfused is not once"},
+    {"bias", [](Problem& p) { p.extra.bias_up = true; }, "operands: bias_up"},
+    {"addend", [](Problem& p) { p.extra.addend = true; }, "operands: addend"},
+    {"saved", [](Problem& p) { p.extra.preactivations = true; }, "operands: pre-activations"},
+    {"no_depth", [](Problem& p) { p.k = 0; }, "k=0 leaves nothing to multiply"},
     {"n", [](Problem& p) { p.n = 4868; }, "n=4868 is not a multiple of 8"},
     {"k", [](Problem& p) { p.k = 892; }, "k=892 is not a multiple of 8"},
     {"lda", [](Problem& p) { p.lda = 900; }, "lda=900 is not a multiple of 8 (16-byte TMA rule)"},

@@ -174,7 +174,7 @@ struct Identity {
 
 // min(g, limit) sigmoid(alpha min(g, limit)), and up clamped on both sides with an offset.
 struct Swiglu : RatioActivation<Swiglu> {
-  SwigluNumbers numbers = {};
+  SwigluNumbers numbers;
 
   template <class T>
   TILEGLU_HOST_DEVICE T at_most_limit(T x) const {
@@ -195,10 +195,15 @@ struct Swiglu : RatioActivation<Swiglu> {
   }
 };
 
+template <class Act>
+concept ChangesUp = requires(Act act) {
+  act.up(0.0F);
+};
+
 // What up becomes beside the activated gate.
 template <class Act, class T>
 TILEGLU_HOST_DEVICE T up_factor(const Act& act, T up) {
-  if constexpr (requires { act.up(up); }) {
+  if constexpr (ChangesUp<Act>) {
     return act.up(up);
   } else {
     return up;
@@ -234,7 +239,11 @@ TILEGLU_HOST_DEVICE decltype(auto) visit_activation(Activation activation, const
     case Activation::kGeluErf: return std::forward<Visitor>(visitor)(GeluErf{});
     case Activation::kRelu: return std::forward<Visitor>(visitor)(Relu{});
     case Activation::kSigmoid: return std::forward<Visitor>(visitor)(Sigmoid{});
-    case Activation::kSwiglu: return std::forward<Visitor>(visitor)(Swiglu{{}, numbers});
+    case Activation::kSwiglu: {
+      Swiglu act;
+      act.numbers = numbers;
+      return std::forward<Visitor>(visitor)(act);
+    }
     case Activation::kIdentity: break;
   }
   return std::forward<Visitor>(visitor)(Identity{});

@@ -100,7 +100,7 @@ std::vector<Kernel> all_kernels() {
 
 std::int64_t rows_for(const Kernel& kernel, std::int64_t m) {
   for (const KernelConfig& config : kSm90Configs) {
-    if (config.family == KernelFamily::kVector && config_name(config) == kernel.name) {
+    if (config.streamed() && config_name(config) == kernel.name) {
       return std::min<std::int64_t>(m, config.tile_m);
     }
   }

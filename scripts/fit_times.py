@@ -26,7 +26,7 @@ SHORTEST_PART = 4  # work_split.hpp
 TILE_K = 64
 NAME = re.compile(
     r"[a-z_]+_(?P<m>\d+)x(?P<n2>\d+)_(?:pingpong|cooperative)_c(?P<cluster_m>\d)x(?P<cluster_n>\d)"
-    r"(?:_x(?P<ctas>\d))?(?P<shared>_sk)?(?:_g\d)?$"
+    r"(?:_x(?P<ctas>\d))?(?P<shared>_sk)?(?:_general)?(?:_g\d)?$"
 )
 
 

@@ -2,7 +2,9 @@
  *
  * tileglu: the gated projection of an LLM's MLP as one kernel.
  *
- *     Y[m,n] = act(sum_k A[m,k] * Wgate[n,k]) * (sum_k A[m,k] * Wup[n,k])
+ *     gate[m,n] = sum_k A[m,k] * Wgate[n,k]  [+ bias_gate[n] + add_gate[m,n]]
+ *     up[m,n]   = sum_k A[m,k] * Wup[n,k]    [+ bias_up[n]   + add_up[m,n]]
+ *     Y[m,n]    = act(gate[m,n]) * up[m,n]
  *
  * This header is the only installed contract. It is C11 and needs nothing but the C standard library.
  *
@@ -23,9 +25,13 @@
  * Rules of the call: a plan is immutable and may be run by many threads at once. A run does not allocate, synchronise,
  * log, read the environment or throw; it uses only the stream it is given and can be captured in a CUDA graph. A
  * refusal comes before any launch, leaves Y untouched, and tileglu_last_error() says which value broke which rule. m =
- * 0 or n = 0 succeeds and launches nothing; k = 0 fills Y with zeros.
+ * 0 or n = 0 succeeds and launches nothing; with k = 0 the sums are 0.
  *
- * Every struct starts with struct_size, set by its INIT macro; fields are only ever added at the end. */
+ * NaN and infinities follow the formulas by IEEE rules, alike on every backend: a NaN reaches its own row only; silu,
+ * gelu and swiglu of -inf are -inf * 0 = NaN; no clamp drops a NaN; fp16 results beyond 65504 are infinite.
+ *
+ * Every struct starts with struct_size, set by its INIT macro; fields are only ever added at the end, and a caller
+ * built with a shorter struct means 0 in them. */
 #ifndef TILEGLU_TILEGLU_H
 #define TILEGLU_TILEGLU_H
 
@@ -67,8 +73,32 @@ typedef enum tileglu_activation {
   TILEGLU_GELU_ERF = 3,  /* 0.5 g (1 + erf(g / sqrt(2))) */
   TILEGLU_RELU = 4,      /* max(g, 0)                                          ReGLU */
   TILEGLU_SIGMOID = 5,   /* 1 / (1 + exp(-g))                                  GLU */
-  TILEGLU_IDENTITY = 6   /* g                                                  bilinear */
+  TILEGLU_IDENTITY = 6,  /* g                                                  bilinear */
+  /* g' sigmoid(alpha g') * (u' + up_offset) in place of act(g) * u, with g' = min(g, limit) and u' = u clamped to
+   * -limit..limit: gpt-oss and its kin (alpha 1.702, limit 7, up_offset 1 in the model code of Transformers). */
+  TILEGLU_SWIGLU = 7
 } tileglu_activation;
+
+/* Where results are rounded on the way from the fp32 sums to Y. Kernels that are only taken when named and that stand
+ * for what others do round their own way: `merged` and `two_gemms` of backend cublas round gate and up to dtype and
+ * nothing else before Y; `two_gemms_silu_mul` (cublas) and `two_gemms_act_mul` (cpu) round as UNFUSED. */
+typedef enum tileglu_rounding {
+  TILEGLU_ROUND_ONCE = 1, /* fp32 throughout, one rounding: Y */
+  /* As frameworks do it, each step rounded to the type of Y: gate, up, act(gate), the product. For SWIGLU: gate, up,
+   * g', alpha g', its sigmoid, g' times that, u' + up_offset, the product. What is rounded are fp32 sums; their order
+   * is the kernel's. */
+  TILEGLU_ROUND_UNFUSED = 2
+} tileglu_rounding;
+
+/* Bits of tileglu_problem.operands: what a run reads or writes besides A, the weights and Y. All of type `dtype`;
+ * bases need only the alignment of an element. */
+typedef enum tileglu_operand {
+  TILEGLU_BIAS_GATE = 1, /* bias_gate [n], added to every row of gate */
+  TILEGLU_BIAS_UP = 2,   /* bias_up [n] */
+  TILEGLU_ADDEND = 4,    /* add_gate and add_up, [m,n] each (LoRA): added after the biases */
+  /* pre_gate and pre_up, [m,n] each, are written: gate and up before clamp and activation, rounded to dtype. */
+  TILEGLU_PREACTIVATIONS = 8
+} tileglu_operand;
 
 /* How the 2n weight rows of length k lie in memory. In every layout but SEPARATE there is one matrix of 2n rows with
  * base `gate` and row stride `ld_gate`; `up` must be NULL and `ld_up` 0. */
@@ -104,9 +134,21 @@ typedef struct tileglu_problem {
   int64_t ld_gate;
   int64_t ld_up;
   int64_t ldy;
+  /* Added later (see struct_size). The three numbers are finite, and 0 unless activation is SWIGLU. */
+  float alpha; /* 0: 1 */
+  float limit; /* >= 0; 0: none */
+  float up_offset;
+  int32_t rounding;   /* tileglu_rounding; 0: ONCE */
+  uint32_t operands;  /* tileglu_operand, or-ed */
+  int32_t layout_add; /* tileglu_layout of the 2n COLUMNS of the addend; 0: GATE_UP. Only with its bit, else 0 */
+  int32_t layout_pre; /* the same of the pre-activations. SEPARATE: two matrices [m,n]; else one [m,2n], whose base is
+                         the pointer of gate: column 2i is gate column i in INTERLEAVED_1, and so on */
+  int32_t reserved;   /* 0 */
+  int64_t ld_add;     /* row strides in elements (of both matrices if SEPARATE); 0: contiguous (n, or 2n) */
+  int64_t ld_pre;
 } tileglu_problem;
 #define TILEGLU_PROBLEM_INIT \
-  { sizeof(tileglu_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(tileglu_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Bits of tileglu_options.flags. */
 typedef enum tileglu_flag {
@@ -135,14 +177,21 @@ typedef struct tileglu_args {
   const void* a;     /* [m,k] */
   const void* gate;  /* [n,k], or the whole matrix [2n,k] in every layout but SEPARATE */
   const void* up;    /* [n,k]; NULL in every layout but SEPARATE */
-  void* y;           /* [m,n]; must not overlap an input */
+  void* y;           /* [m,n]; must not overlap another operand */
   void*
       workspace; /* tileglu_plan_workspace() bytes, 256-byte aligned, in the memory of the operands; may be NULL if 0 */
   size_t workspace_bytes;
   void* stream; /* cudaStream_t; ignored for host memory */
+  /* Added later. Each is given exactly if its bit is in problem.operands. */
+  const void* bias_gate; /* [n] */
+  const void* bias_up;   /* [n] */
+  const void* add_gate;  /* [m,n], or the whole matrix [m,2n] in every layout_add but SEPARATE */
+  const void* add_up;    /* [m,n]; NULL in every layout_add but SEPARATE */
+  void* pre_gate;        /* the same by layout_pre; written, so must not overlap another operand */
+  void* pre_up;
 } tileglu_args;
 #define TILEGLU_ARGS_INIT \
-  { sizeof(tileglu_args), 0, NULL, NULL, NULL, NULL, NULL, 0, NULL }
+  { sizeof(tileglu_args), 0, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
 typedef struct tileglu_plan tileglu_plan;
 typedef struct tileglu_handle tileglu_handle;
@@ -206,8 +255,8 @@ typedef struct tileglu_weights {
   { sizeof(tileglu_weights), 0, NULL, NULL, 0, 0 }
 
 /* Copies 2n weight rows of length k from one layout to another, bit for bit: packing and unpacking are the same call.
- * dtype, memory, device, n and k are read from `problem`; source and destination must not overlap. On CUDA memory the
- * copy is enqueued on `stream`. */
+ * Only dtype, memory, device, n and k are read from `problem`; source and destination must not overlap. On CUDA memory
+ * the copy is enqueued on `stream`. */
 TILEGLU_API tileglu_status tileglu_relayout(const tileglu_problem* problem, const tileglu_weights* source,
                                             const tileglu_weights* destination, void* stream);
 

@@ -3,6 +3,7 @@
 
 #include "core/format.hpp"
 
+#include <bit>
 #include <mutex>
 
 namespace tileglu {
@@ -23,9 +24,14 @@ std::size_t hash_of(const Problem& p, const Options& options) {
                         small(p.memory) << 32 | small(options.backend) << 40 | small(options.prefetch_weights) << 48 |
                         small(options.batch_invariant) << 56;
   state = mix(state, static_cast<std::uint64_t>(p.device) << 32 | static_cast<std::uint32_t>(p.alignment));
-  for (const std::int64_t value : {p.m, p.n, p.k, p.lda, p.ld_gate, p.ld_up, p.ldy}) {
+  for (const std::int64_t value : {p.m, p.n, p.k, p.lda, p.ld_gate, p.ld_up, p.ldy, p.ld_add, p.ld_pre}) {
     state = mix(state, static_cast<std::uint64_t>(value));
   }
+  const auto bits = [](float value) { return std::uint64_t{std::bit_cast<std::uint32_t>(value)}; };
+  state = mix(state, bits(p.swiglu.alpha) << 32 | bits(p.swiglu.limit));
+  state = mix(state, bits(p.swiglu.up_offset) << 32 | small(p.rounding) | small(p.layout_add) << 4 |
+                         small(p.layout_pre) << 8 | small(p.extra.bias_gate) << 12 | small(p.extra.bias_up) << 13 |
+                         small(p.extra.addend) << 14 | small(p.extra.preactivations) << 15);
   return mix(state, std::hash<std::string_view>()(options.kernel));
 }
 

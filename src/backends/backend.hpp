@@ -49,7 +49,7 @@ struct Backend {
   // The configurations that PlanOptions::kernel accepts.
   std::span<const std::string> (*kernels)();
   // A plan, or the reason why not: kNotSupported, kNotAvailable, or kInvalidArgument for an unknown kernel name.
-  // n, m, k >= 1 and memory already fits the backend.
+  // n, m >= 1; k >= 1 or the problem has extra operands; memory already fits the backend.
   Result<std::unique_ptr<Plan>> (*plan)(const Problem& problem, const PlanOptions& options);
 };
 

@@ -20,7 +20,7 @@ class EmptyPlan final : public Plan {
   Status run(const Operands&) const noexcept override { return {}; }
 };
 
-// k = 0: both sums are empty, and act(0) * 0 = 0 for every activation.
+// k = 0 and nothing is added: gate and up are 0, and so is y for every activation.
 class ZeroFillPlan final : public Plan {
  public:
   explicit ZeroFillPlan(const Problem& problem) : Plan("none", "zero_fill", 0), problem_(problem) {}
@@ -135,7 +135,7 @@ Result<PlanWithReasons> make_plan(const Problem& problem, const PlanOptions& opt
   if (problem.m == 0 || problem.n == 0) {
     return PlanWithReasons{.plan = std::make_shared<EmptyPlan>(), .passed_over = {}};
   }
-  if (problem.k == 0) return plan_zero_fill(problem);
+  if (problem.k == 0 && !problem.extra.any()) return plan_zero_fill(problem);
   const Backend* named = find_backend(options.backend);
   if (!options.kernel.empty() && !is_known(named, options.kernel)) return unknown_kernel(options);
   return named != nullptr ? plan_with(*named, problem, options) : plan_with_first(problem, options);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gate activations: one definition for the GPU epilogues (float), the CPU backend (float, written so that compilers
 // vectorise it) and the fp64 reference. To add one: a value in tileglu.h, a functor here, a line in visit_activation.
+// A functor maps the gate; one that changes up as well has a member up(u). gated() puts them together.
 //
 // Everything exponential is built on e = 2^x with x <= 0, so that 1 + e lies in (1, 2] and nothing overflows.
 // Policy: NaN in, NaN out; +inf gives +inf (sigmoid 1, gelu and silu inf); silu and gelu of -inf are -inf * 0 = NaN, as
-// in the formula x / (1 + exp(-x)) evaluated by IEEE rules, on every backend alike.
+// in the formula x / (1 + exp(-x)) evaluated by IEEE rules, on every backend alike. Clamps let NaN pass.
 #pragma once
 
 #include "core/layout.hpp"
@@ -171,15 +172,78 @@ struct Identity {
   }
 };
 
+// min(g, limit) sigmoid(alpha min(g, limit)), and up clamped on both sides with an offset.
+struct Swiglu : RatioActivation<Swiglu> {
+  SwigluNumbers numbers;
+
+  template <class T>
+  TILEGLU_HOST_DEVICE T at_most_limit(T x) const {
+    return x > T(numbers.limit) ? T(numbers.limit) : x;
+  }
+  template <class T>
+  TILEGLU_HOST_DEVICE T within_limits(T x) const {
+    return x < T(-numbers.limit) ? T(-numbers.limit) : at_most_limit(x);
+  }
+  template <class T>
+  TILEGLU_HOST_DEVICE Ratio<T> ratio(T g) const {
+    const T clamped = at_most_limit(g);
+    return times_sigmoid(clamped, T(numbers.alpha) * clamped);
+  }
+  template <class T>
+  TILEGLU_HOST_DEVICE T up(T u) const {
+    return within_limits(u) + T(numbers.up_offset);
+  }
+};
+
+template <class Act>
+concept ChangesUp = requires(Act act) {
+  act.up(0.0F);
+};
+
+// What up becomes beside the activated gate.
+template <class Act, class T>
+TILEGLU_HOST_DEVICE T up_factor(const Act& act, T up) {
+  if constexpr (ChangesUp<Act>) {
+    return act.up(up);
+  } else {
+    return up;
+  }
+}
+
+// The output before its one rounding.
+template <class Act, class T>
+TILEGLU_HOST_DEVICE T gated(const Act& act, T gate, T up) {
+  return act(gate) * up_factor(act, up);
+}
+
+// The same in the steps of TILEGLU_ROUND_UNFUSED; `round` rounds a T to the type of Y.
+template <class Act, class T, class Round>
+TILEGLU_HOST_DEVICE T gated_unfused(const Act& act, T gate, T up, const Round& round) {
+  return round(round(act(round(gate))) * round(up));
+}
+template <class T, class Round>
+TILEGLU_HOST_DEVICE T gated_unfused(const Swiglu& act, T gate, T up, const Round& round) {
+  const T g = round(act.at_most_limit(round(gate)));
+  const T u = round(act.within_limits(round(up)));
+  const T sigmoid = round(Sigmoid{}(round(T(act.numbers.alpha) * g)));
+  return round(round(u + T(act.numbers.up_offset)) * round(g * sigmoid));
+}
+
 // Calls visitor(functor) for the activation; the one run-time to compile-time switch.
 template <class Visitor>
-TILEGLU_HOST_DEVICE decltype(auto) visit_activation(Activation activation, Visitor&& visitor) {
+TILEGLU_HOST_DEVICE decltype(auto) visit_activation(Activation activation, const SwigluNumbers& numbers,
+                                                    Visitor&& visitor) {
   switch (activation) {
     case Activation::kSilu: return std::forward<Visitor>(visitor)(Silu{});
     case Activation::kGeluTanh: return std::forward<Visitor>(visitor)(GeluTanh{});
     case Activation::kGeluErf: return std::forward<Visitor>(visitor)(GeluErf{});
     case Activation::kRelu: return std::forward<Visitor>(visitor)(Relu{});
     case Activation::kSigmoid: return std::forward<Visitor>(visitor)(Sigmoid{});
+    case Activation::kSwiglu: {
+      Swiglu act;
+      act.numbers = numbers;
+      return std::forward<Visitor>(visitor)(act);
+    }
     case Activation::kIdentity: break;
   }
   return std::forward<Visitor>(visitor)(Identity{});

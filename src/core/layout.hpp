@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where gate row i and up row i lie, for each layout. The one place that knows; host and device share it.
+// Where gate row i and up row i lie, for each layout, and likewise the columns of matrices [m,2n]. The one place that
+// knows; host and device share it.
 #pragma once
 
 #include "core/problem.hpp"
@@ -47,6 +48,32 @@ inline HalfRows up_rows(Layout layout, std::int64_t n) {
 // One matrix of 2n rows (base gate, stride ld_gate) instead of two of n rows.
 constexpr bool is_single_matrix(Layout layout) {
   return layout != Layout::kSeparate;
+}
+
+// Gate or up of a matrix [m,2n] (or of two [m,n]), whose columns lie as weight rows do: element (row, column) is
+// row * ld + columns.row(column) elements from the base.
+template <class Pointer>
+struct ColumnHalf {
+  Pointer base = nullptr;
+  std::int64_t ld = 0;
+  HalfRows columns;
+
+  TILEGLU_HOST_DEVICE std::int64_t index(std::int64_t row, std::int64_t column) const {
+    return row * ld + columns.row(column);
+  }
+};
+
+template <class Pointer>
+ColumnHalf<Pointer> column_half(Layout layout, std::int64_t n, std::int64_t ld, Pointer gate, Pointer up, bool is_up) {
+  return {.base = is_up && !is_single_matrix(layout) ? up : gate,
+          .ld = ld,
+          .columns = is_up ? up_rows(layout, n) : gate_rows(layout, n)};
+}
+inline ColumnHalf<const void*> add_half(const Problem& p, const Operands& operands, bool is_up) {
+  return column_half(p.layout_add, p.n, p.ld_add, operands.add_gate, operands.add_up, is_up);
+}
+inline ColumnHalf<void*> pre_half(const Problem& p, const Operands& operands, bool is_up) {
+  return column_half(p.layout_pre, p.n, p.ld_pre, operands.pre_gate, operands.pre_up, is_up);
 }
 
 }  // namespace tileglu

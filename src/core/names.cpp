@@ -12,13 +12,14 @@ template <class Enum, std::size_t N>
 using Names = std::array<std::pair<Enum, const char*>, N>;
 
 constexpr Names<Dtype, 3> kDtypes{{{Dtype::kBf16, "bf16"}, {Dtype::kFp16, "fp16"}, {Dtype::kFp32, "fp32"}}};
-constexpr Names<Activation, 6> kActivations{{
+constexpr Names<Activation, 7> kActivations{{
     {Activation::kSilu, "silu"},
     {Activation::kGeluTanh, "gelu_tanh"},
     {Activation::kGeluErf, "gelu_erf"},
     {Activation::kRelu, "relu"},
     {Activation::kSigmoid, "sigmoid"},
     {Activation::kIdentity, "identity"},
+    {Activation::kSwiglu, "swiglu"},
 }};
 constexpr Names<Layout, 5> kLayouts{{
     {Layout::kSeparate, "separate"},
@@ -28,6 +29,7 @@ constexpr Names<Layout, 5> kLayouts{{
     {Layout::kInterleaved8, "interleaved_8"},
 }};
 constexpr Names<Memory, 2> kMemories{{{Memory::kHost, "host"}, {Memory::kCuda, "cuda"}}};
+constexpr Names<Rounding, 2> kRoundings{{{Rounding::kOnce, "once"}, {Rounding::kUnfused, "unfused"}}};
 constexpr Names<BackendId, 4> kBackends{{
     {BackendId::kAuto, "auto"},
     {BackendId::kSm90, "sm90"},
@@ -68,6 +70,9 @@ const char* name_of(Memory memory) {
 const char* name_of(BackendId backend) {
   return name_in(kBackends, backend);
 }
+const char* name_of(Rounding rounding) {
+  return name_in(kRoundings, rounding);
+}
 
 std::optional<Dtype> dtype_named(std::string_view name) {
   return value_in(kDtypes, name);
@@ -80,6 +85,9 @@ std::optional<Layout> layout_named(std::string_view name) {
 }
 std::optional<BackendId> backend_named(std::string_view name) {
   return value_in(kBackends, name);
+}
+std::optional<Rounding> rounding_named(std::string_view name) {
+  return value_in(kRoundings, name);
 }
 
 }  // namespace tileglu

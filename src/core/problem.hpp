@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace tileglu {
 
@@ -17,7 +18,9 @@ enum class Activation : int {
   kRelu = TILEGLU_RELU,
   kSigmoid = TILEGLU_SIGMOID,
   kIdentity = TILEGLU_IDENTITY,
+  kSwiglu = TILEGLU_SWIGLU,
 };
+enum class Rounding : int { kOnce = TILEGLU_ROUND_ONCE, kUnfused = TILEGLU_ROUND_UNFUSED };
 enum class Layout : int {
   kSeparate = TILEGLU_SEPARATE,
   kGateUp = TILEGLU_GATE_UP,
@@ -33,6 +36,23 @@ enum class BackendId : int {
   kCpu = TILEGLU_BACKEND_CPU,
 };
 
+// The numbers of Activation::kSwiglu; the others leave them as they are here.
+struct SwigluNumbers {
+  float alpha = 1;
+  float limit = std::numeric_limits<float>::infinity();
+  float up_offset = 0;
+
+  bool operator==(const SwigluNumbers&) const = default;
+};
+
+// tileglu_problem.operands.
+struct ExtraOperands {
+  bool bias_gate = false, bias_up = false, addend = false, preactivations = false;
+
+  bool any() const { return bias_gate || bias_up || addend || preactivations; }
+  bool operator==(const ExtraOperands&) const = default;
+};
+
 struct Problem {
   Dtype dtype = Dtype::kBf16;    // A and weights
   Dtype dtype_y = Dtype::kBf16;  // Y
@@ -43,6 +63,11 @@ struct Problem {
   int alignment = 16;  // bytes; every base address is a multiple of it
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t lda = 0, ld_gate = 0, ld_up = 0, ldy = 0;  // elements, never 0 once validated; ld_up only if separate
+  SwigluNumbers swiglu = {};
+  Rounding rounding = Rounding::kOnce;
+  ExtraOperands extra = {};
+  Layout layout_add = Layout::kGateUp, layout_pre = Layout::kGateUp;  // of columns
+  std::int64_t ld_add = 0, ld_pre = 0;                                // 0 unless the operand is there
 
   bool operator==(const Problem&) const = default;
 };
@@ -56,6 +81,9 @@ struct Operands {
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
   void* stream = nullptr;
+  const void *bias_gate = nullptr, *bias_up = nullptr;
+  const void *add_gate = nullptr, *add_up = nullptr;
+  void *pre_gate = nullptr, *pre_up = nullptr;
 };
 
 constexpr std::size_t size_of(Dtype dtype) {

@@ -4,6 +4,7 @@
 #include "core/c_struct.hpp"
 #include "core/checks.hpp"
 #include "core/format.hpp"
+#include "core/validate_extra.hpp"
 
 namespace tileglu {
 namespace {
@@ -17,7 +18,7 @@ constexpr std::size_t kWorkspaceAlignment = 256;
 Status check_enums(const tileglu_problem& p) {
   TILEGLU_TRY(checks::in_range("dtype", p.dtype, Dtype::kBf16, Dtype::kFp32));
   if (p.dtype_y != 0) TILEGLU_TRY(checks::in_range("dtype_y", p.dtype_y, Dtype::kBf16, Dtype::kFp32));
-  TILEGLU_TRY(checks::in_range("activation", p.activation, Activation::kSilu, Activation::kIdentity));
+  TILEGLU_TRY(checks::in_range("activation", p.activation, Activation::kSilu, Activation::kSwiglu));
   TILEGLU_TRY(checks::in_range("layout", p.layout, Layout::kSeparate, Layout::kInterleaved8));
   return checks::in_range("memory", p.memory, Memory::kHost, Memory::kCuda);
 }
@@ -37,21 +38,18 @@ Status resolve_strides(Problem& p) {
   return checks::resolve_stride({"y", "ldy", "n", p.m, p.n, out}, p.ldy);
 }
 
-struct Operand {
-  const char* name;
-  ByteRange range;
-};
+using checks::NamedRange;
 
 // An operand that the run will touch. One of no bytes may be anything, NULL included.
-Status check_operand(const Operand& operand, int alignment) {
+Status check_operand(const NamedRange& operand, std::size_t alignment) {
   if (operand.range.bytes == 0) return {};
   if (operand.range.first == nullptr) {
     return invalid("{} is NULL and must hold {} bytes", operand.name, operand.range.bytes);
   }
-  return checks::aligned(operand.name, operand.range.first, static_cast<std::size_t>(alignment));
+  return checks::aligned(operand.name, operand.range.first, alignment);
 }
 
-Status check_apart(const Operand& written, const Operand& other) {
+Status check_apart(const NamedRange& written, const NamedRange& other) {
   if (!overlap(written.range, other.range)) return {};
   return invalid("{}={} ({} bytes) overlaps {}={} ({} bytes)", written.name, written.range.first, written.range.bytes,
                  other.name, other.range.first, other.range.bytes);
@@ -75,19 +73,31 @@ Status check_pointers(const tileglu_args& args, const Problem& p, std::size_t wo
   };
   const std::int64_t gate_rows = is_single_matrix(p.layout) ? 2 * p.n : p.n;
   const std::int64_t up_rows = is_single_matrix(p.layout) ? 0 : p.n;
-  const Operand inputs[] = {{"a", {args.a, bytes(p.m, p.k, p.lda, in)}},
-                            {"gate", {args.gate, bytes(gate_rows, p.k, p.ld_gate, in)}},
-                            {"up", {args.up, bytes(up_rows, p.k, p.ld_up, in)}}};
-  const Operand y{"y", {args.y, bytes(p.m, p.n, p.ldy, out)}};
-  const Operand workspace{"workspace", {args.workspace, static_cast<std::int64_t>(workspace_bytes)}};
-  for (const Operand& input : inputs) TILEGLU_TRY(check_operand(input, p.alignment));
-  TILEGLU_TRY(check_operand(y, p.alignment));
-  TILEGLU_TRY(check_workspace(args, workspace_bytes));
-  for (const Operand& input : inputs) {
-    TILEGLU_TRY(check_apart(y, input));
-    TILEGLU_TRY(check_apart(workspace, input));
+  const auto add = checks::extra_inputs(args, p);
+  const auto pre = checks::extra_outputs(args, p);
+  // What is read, then what is written, which may touch nothing that stands before it.
+  constexpr std::size_t kFirstWritten = 7, kFirstExtra = 3, kFirstMain = 9;
+  const std::array<NamedRange, 11> operands{
+      {{"a", {args.a, bytes(p.m, p.k, p.lda, in)}},
+       {"gate", {args.gate, bytes(gate_rows, p.k, p.ld_gate, in)}},
+       {"up", {args.up, bytes(up_rows, p.k, p.ld_up, in)}},
+       add[0],
+       add[1],
+       add[2],
+       add[3],
+       pre[0],
+       pre[1],
+       {"y", {args.y, bytes(p.m, p.n, p.ldy, out)}},
+       {"workspace", {args.workspace, static_cast<std::int64_t>(workspace_bytes)}}}};
+  for (std::size_t i = 0; i + 1 < operands.size(); ++i) {
+    const bool extra = i >= kFirstExtra && i < kFirstMain;
+    TILEGLU_TRY(check_operand(operands[i], extra ? size_of(p.dtype) : static_cast<std::size_t>(p.alignment)));
   }
-  return check_apart(workspace, y);
+  TILEGLU_TRY(check_workspace(args, workspace_bytes));
+  for (std::size_t written = kFirstWritten; written < operands.size(); ++written) {
+    for (std::size_t other = 0; other < written; ++other) TILEGLU_TRY(check_apart(operands[written], operands[other]));
+  }
+  return {};
 }
 
 }  // namespace
@@ -119,6 +129,7 @@ Result<Problem> validate_problem(const tileglu_problem* problem) {
   if (p.device < 0) return invalid("device={} is below 0 (a CUDA ordinal)", p.device);
   TILEGLU_TRY(check_alignment(p.alignment, p.dtype, p.dtype_y));
   TILEGLU_TRY(resolve_strides(p));
+  TILEGLU_TRY(checks::read_extra(c, p));
   return p;
 }
 
@@ -165,6 +176,7 @@ Result<Operands> validate_args(const tileglu_args* args, const Problem& problem,
   if (is_single_matrix(problem.layout) && c.up != nullptr) {
     return invalid("up={} must be NULL in layout {} (one matrix with base gate)", c.up, name_of(problem.layout));
   }
+  TILEGLU_TRY(checks::extra_pointers_belong(c, problem));
   // Nothing is launched for m = 0 or n = 0, so nothing is asked of the pointers.
   if (problem.m > 0 && problem.n > 0) TILEGLU_TRY(check_pointers(c, problem, workspace_bytes));
   return Operands{.a = c.a,
@@ -173,7 +185,13 @@ Result<Operands> validate_args(const tileglu_args* args, const Problem& problem,
                   .y = c.y,
                   .workspace = c.workspace,
                   .workspace_bytes = c.workspace_bytes,
-                  .stream = c.stream};
+                  .stream = c.stream,
+                  .bias_gate = c.bias_gate,
+                  .bias_up = c.bias_up,
+                  .add_gate = c.add_gate,
+                  .add_up = c.add_up,
+                  .pre_gate = c.pre_gate,
+                  .pre_up = c.pre_up};
 }
 
 }  // namespace tileglu

@@ -11,6 +11,7 @@ const char* family_name(KernelFamily family) {
     case KernelFamily::kSyncPingpong: return "sync_pingpong";
     case KernelFamily::kPaired: return "paired";
     case KernelFamily::kDecode:
+    case KernelFamily::kMma:
     case KernelFamily::kVector: return "decode";
   }
   return "?";
@@ -18,14 +19,16 @@ const char* family_name(KernelFamily family) {
 
 std::string config_name(const KernelConfig& config) {
   const char* family = family_name(config.family);
-  if (config.family == KernelFamily::kVector) {
-    return formatted("{}_{}x{}x{}_vector", family, config.tile_m, config.tile_n2, config.tile_k);
+  if (config.streamed()) {
+    return formatted("{}_{}x{}x{}_{}", family, config.tile_m, config.tile_n2, config.tile_k,
+                     config.family == KernelFamily::kMma ? "mma" : "vector");
   }
   std::string name = formatted("{}_{}x{}_{}_c{}x{}", family, config.tile_m, config.tile_n2,
                                config.schedule == Schedule::kPingpong ? "pingpong" : "cooperative", config.cluster_m,
                                config.cluster_n);
   if (config.ctas > 1) name += formatted("_x{}", config.ctas);
   if (config.shared) name += "_sk";
+  if (config.general) name += "_general";
   if (config.granularity != 0) name += formatted("_g{}", config.granularity);
   return name;
 }

@@ -7,29 +7,39 @@
 
 namespace tileglu {
 
-enum class KernelFamily { kInterleave, kSyncPingpong, kPaired, kDecode, kVector };
+enum class KernelFamily { kInterleave, kSyncPingpong, kPaired, kDecode, kMma, kVector };
 // Ping-pong: two consumer warpgroups, a tile each, one's epilogue under the other's main loop. Cooperative: all share
-// one tile. Vector: no tensor cores.
-enum class Schedule { kPingpong, kCooperative, kVector };
+// one tile. Streamed: each warp loads what it multiplies, with mma.sync or on the CUDA cores.
+enum class Schedule { kPingpong, kCooperative, kStreamed };
 
 struct KernelConfig {
   KernelFamily family = KernelFamily::kInterleave;
   Schedule schedule = Schedule::kPingpong;
-  int tile_m = 128;      // rows of A
-  int tile_n2 = 128;     // weight rows, counted over 2n: half gate, half up
-  int tile_k = 64;       // 128 bytes of a 16-bit type, one swizzle atom; vector: elements of a row in flight
+  int tile_m = 128;   // rows of A
+  int tile_n2 = 128;  // weight rows, counted over 2n: half gate, half up
+  int tile_k =
+      64;  // 128 bytes of a 16-bit type, one swizzle atom; streamed: elements of a row that a block has in flight
   int cluster_m = 1;     // CTAs that share a weight tile by multicast
   int cluster_n = 1;     // CTAs that share an A tile by multicast
   int ctas = 1;          // decode: that share an SM
   int raster_group = 1;  // cluster tiles along the shorter side (interleave) or along m (others) before moving on
   bool shared = false;   // paired, decode: the ragged last wave's tiles are cut along k (work_split.hpp)
+  bool general = false;  // paired: every operand, rounding and type of y (finish.cuh), at a price
   int granularity = 0;   // interleave: rows of gate, then of up, alternating in the weights: 1 or 8
+
+  // All tokens in one tile, of which there may be no more.
+  constexpr bool streamed() const { return schedule == Schedule::kStreamed; }
+
+  // Interleave has none; a ping-pong tile of 128x192 that may be cut along k has no registers left for them.
+  constexpr bool takes_bias() const {
+    return family != KernelFamily::kInterleave && !(family == KernelFamily::kPaired && shared && tile_n2 > 160);
+  }
 
   bool operator==(const KernelConfig&) const = default;
 };
 
 const char* family_name(KernelFamily family);
-// "interleave_128x128_pingpong_c2x1_g8", "paired_128x192_pingpong_c2x1_sk", "decode_1x4x512_vector"
+// "interleave_128x128_pingpong_c2x1_g8", "paired_128x192_pingpong_c2x1_sk", "decode_1x2x512_vector"
 std::string config_name(const KernelConfig& config);
 
 }  // namespace tileglu

@@ -32,15 +32,35 @@ Status device_fits(const DeviceSpec& device) {
                   device.name.empty() ? "unnamed GPU" : device.name);
 }
 
+// Instead of TMA: y of any type and stride.
+bool stores_by_threads(const KernelConfig& config) {
+  return config.general || config.streamed();
+}
+
+// What an output may need that only some kernels do (src/backends/sm90/finish.cuh).
+Status wishes_fit(const KernelConfig& config, const Problem& p) {
+  if (stores_by_threads(config)) return {};
+  if (p.rounding != Rounding::kOnce) return declined("rounding={} is not once", name_of(p.rounding));
+  if (p.extra.addend) return declined("operands: addend");
+  if (p.extra.preactivations) return declined("operands: pre-activations");
+  if (size_of(p.dtype_y) != 2) return declined("dtype_y={} is not bf16 or fp16", name_of(p.dtype_y));
+  if (config.family == KernelFamily::kSyncPingpong && p.activation == Activation::kSwiglu) {
+    return declined("activation=swiglu changes up");
+  }
+  if (!config.takes_bias() && (p.extra.bias_gate || p.extra.bias_up)) return declined("operands: bias");
+  if (config.family == KernelFamily::kInterleave && p.activation != Activation::kSilu) {
+    return declined("activation={} is not silu", name_of(p.activation));
+  }
+  return {};
+}
+
 Status types_fit(const KernelConfig& config, const Problem& p) {
   if (config.family != KernelFamily::kInterleave) {
     if (size_of(p.dtype) != 2) return declined("dtype={} is not bf16 or fp16", name_of(p.dtype));
-    if (size_of(p.dtype_y) != 2) return declined("dtype_y={} is not bf16 or fp16", name_of(p.dtype_y));
-    return {};  // any activation and layout
+    return {};  // any layout
   }
   if (p.dtype != Dtype::kBf16) return declined("dtype={} is not bf16", name_of(p.dtype));
   if (p.dtype_y != Dtype::kBf16) return declined("dtype_y={} is not bf16", name_of(p.dtype_y));
-  if (p.activation != Activation::kSilu) return declined("activation={} is not silu", name_of(p.activation));
   const Layout needed = config.granularity == 1 ? Layout::kInterleaved1 : Layout::kInterleaved8;
   if (p.layout != needed) return declined("layout={} is not {}", name_of(p.layout), name_of(needed));
   return {};
@@ -56,10 +76,11 @@ Status sizes_fit(const KernelConfig& config, const Problem& p) {
     if (size.value > size.limit) return declined("{}={} is above {} (32-bit sizes)", size.name, size.value, size.limit);
   }
   const std::int64_t tiles_m = p.m / config.tile_m + 1, tiles_n = 2 * p.n / config.tile_n2 + 1;
-  if (config.family == KernelFamily::kVector && p.m > config.tile_m) {
+  if (config.streamed() && p.m > config.tile_m) {
     return declined("m={} is above {} tokens", p.m, config.tile_m);
   }
   if (tiles_m > kMaxInt32 / tiles_n) return declined("m={} and n={} make more than 2^31 tiles", p.m, p.n);
+  if (p.k == 0) return declined("k=0 leaves nothing to multiply");
   if (p.n % 8 != 0) return declined("n={} is not a multiple of 8 (16-byte TMA rule)", p.n);
   if (p.k % 8 != 0) return declined("k={} is not a multiple of 8 (16-byte TMA rule)", p.k);
   return {};
@@ -73,6 +94,7 @@ Status addresses_fit(const KernelConfig& config, const Problem& p) {
   const std::int64_t weights = config.family == KernelFamily::kInterleave ? kMaxStride : kMaxPairedStride;
   for (const Stride& stride : {Stride{"lda", p.lda, kMaxStride}, Stride{"ld_gate", p.ld_gate, weights},
                                Stride{"ld_up", p.ld_up, weights}, Stride{"ldy", p.ldy, kMaxStride}}) {
+    if (stores_by_threads(config) && std::string_view(stride.name) == "ldy") continue;
     if (stride.value % 8 != 0) {
       return declined("{}={} is not a multiple of 8 (16-byte TMA rule)", stride.name, stride.value);
     }
@@ -139,13 +161,14 @@ std::vector<Candidate>::iterator measured(std::vector<Candidate>& list, const Pr
 Status legal(const KernelConfig& config, const Problem& problem, const DeviceSpec& device) {
   TILEGLU_TRY(device_fits(device));
   TILEGLU_TRY(types_fit(config, problem));
+  TILEGLU_TRY(wishes_fit(config, problem));
   TILEGLU_TRY(sizes_fit(config, problem));
   return addresses_fit(config, problem);
 }
 
 Status batch_invariant(const KernelConfig& config) {
   if (config.family == KernelFamily::kInterleave) return declined("batch_invariant: outputs of rows share reciprocals");
-  if (config.family == KernelFamily::kVector) return declined("batch_invariant: sums in another order");
+  if (config.streamed()) return declined("batch_invariant: sums in another order");
   if (config.shared) return declined("batch_invariant: cuts tiles along k");
   return {};
 }

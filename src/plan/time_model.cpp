@@ -49,7 +49,7 @@ double tiles_of_a_worker(const WorkSplit& work) {
 }
 
 double compute_us(const KernelConfig& config, const KernelTimes& times, const Problem& p, int sm_count) {
-  if (config.family == KernelFamily::kVector) return times.tile_us;  // never at work longer than the memory
+  if (config.streamed()) return times.tile_us;  // never at work longer than the memory
   const WorkSplit work = split_of(config, p, sm_count);
   const auto k_blocks = static_cast<double>(ceil_div(p.k, config.tile_k));
   return tiles_of_a_worker(work) * (k_blocks * times.k_block_us + times.tile_us) +

@@ -83,20 +83,24 @@ constexpr WorkSplit split_of(const KernelConfig& c, const Problem& p, int sm_cou
   return WorkSplit::make(static_cast<int>(tiles), static_cast<int>(k_blocks), static_cast<int>(workers), c.shared);
 }
 
-// The items of one worker, in the order of their execution: its share of the shared tiles, then whole tiles.
+// The items of one worker, in the order of their execution: its share of the shared tiles (if Shared), then whole
+// tiles.
+template <bool Shared>
 struct WorkCursor {
   WorkSplit split;
-  int position, end;  // in the worker's share
+  int position = 0, end = 0;  // in the worker's share
   int next_tile;
 
   TILEGLU_HOST_DEVICE WorkCursor(const WorkSplit& work, int worker)
-      : split(work),
-        position(work.share_begin(work.share_of(worker))),
-        end(work.share_begin(work.share_of(worker) + 1)),
-        next_tile(work.shared_tiles + worker) {}
+      : split(work), next_tile(work.shared_tiles + worker) {
+    if constexpr (Shared) {
+      position = work.share_begin(work.share_of(worker));
+      end = work.share_begin(work.share_of(worker) + 1);
+    }
+  }
 
   TILEGLU_HOST_DEVICE bool next(WorkItem& item) {
-    if (position < end) {
+    if (Shared && position < end) {
       item.tile = position / split.k_blocks;
       item.k_begin = position % split.k_blocks;
       const int rest = item.k_begin + end - position;

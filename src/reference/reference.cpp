@@ -69,8 +69,8 @@ class HostSums {
       for (std::int64_t i = first_row; i < last_row; ++i) {
         const Sums sums =
             dot(scratch.a.data() + (i - first_row) * problem_.k, scratch.gate.data(), scratch.up.data(), problem_.k);
-        result_.gate[i * problem_.n + j] = sums.gate;
-        result_.up[i * problem_.n + j] = sums.up;
+        result_.gate[i * problem_.n + j] = sums.gate + added(false, i, j);
+        result_.up[i * problem_.n + j] = sums.up + added(true, i, j);
       }
     }
   }
@@ -86,6 +86,18 @@ class HostSums {
     widen_row(operands_.gate, gate_row * problem_.ld_gate, scratch.gate.data());
     widen_row(single ? operands_.gate : operands_.up, up_row * (single ? problem_.ld_gate : problem_.ld_up),
               scratch.up.data());
+  }
+
+  double added(bool is_up, std::int64_t row, std::int64_t column) const {
+    double sum = 0;
+    if (is_up ? problem_.extra.bias_up : problem_.extra.bias_gate) {
+      sum = decode_(is_up ? operands_.bias_up : operands_.bias_gate, column);
+    }
+    if (problem_.extra.addend) {
+      const ColumnHalf<const void*> half = add_half(problem_, operands_, is_up);
+      sum += decode_(half.base, half.index(row, column));
+    }
+    return sum;
   }
 
   const Problem& problem_;
@@ -138,22 +150,19 @@ Result<Preactivations> preactivations(const Problem& problem, const Operands& op
 #endif
 }
 
-std::vector<double> exact(Activation activation, const Preactivations& pre) {
+std::vector<double> exact(const Problem& problem, const Preactivations& pre) {
   std::vector<double> y(pre.gate.size());
-  visit_activation(activation, [&](auto act) {
-    for (std::size_t i = 0; i < y.size(); ++i) y[i] = act(pre.gate[i]) * pre.up[i];
+  visit_activation(problem.activation, problem.swiglu, [&](auto act) {
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = gated(act, pre.gate[i], pre.up[i]);
   });
   return y;
 }
 
-std::vector<double> unfused(Activation activation, Dtype dtype_y, const Preactivations& pre) {
-  const NumberFormat format = number_format(dtype_y);
+std::vector<double> unfused(const Problem& problem, const Preactivations& pre) {
+  const auto round = [format = number_format(problem.dtype_y)](double x) { return round_to(format, x); };
   std::vector<double> y(pre.gate.size());
-  visit_activation(activation, [&](auto act) {
-    for (std::size_t i = 0; i < y.size(); ++i) {
-      const double activated = round_to(format, act(round_to(format, pre.gate[i])));
-      y[i] = round_to(format, activated * round_to(format, pre.up[i]));
-    }
+  visit_activation(problem.activation, problem.swiglu, [&](auto act) {
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = gated_unfused(act, pre.gate[i], pre.up[i], round);
   });
   return y;
 }

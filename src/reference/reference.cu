@@ -33,6 +33,8 @@ struct Arguments {
   std::int64_t k;
   double* gate_sums;  // [a.count, gate.count]
   double* up_sums;
+  const void *bias_gate, *bias_up;  // null: none
+  ColumnHalf<const void*> add_gate, add_up;
 };
 
 __device__ double to_double(float x) {
@@ -62,6 +64,13 @@ __device__ void load_tile(const Matrix& matrix, std::int64_t first_row, std::int
     }
     tile[depth][local] = value;
   }
+}
+
+template <class T>
+__device__ double added(const void* bias, const ColumnHalf<const void*>& add, std::int64_t row, std::int64_t column) {
+  double sum = bias != nullptr ? to_double(static_cast<const T*>(bias)[column]) : 0;
+  if (add.base != nullptr) sum += to_double(static_cast<const T*>(add.base)[add.index(row, column)]);
+  return sum;
 }
 
 template <class T>
@@ -97,8 +106,8 @@ __global__ void __launch_bounds__(kSide* kSide) sum(const __grid_constant__ Argu
       const std::int64_t row = first_row + threadIdx.y + i * kSide;
       const std::int64_t column = first_column + threadIdx.x + j * kSide;
       if (row < p.a.count && column < p.gate.count) {
-        p.gate_sums[row * p.gate.count + column] = gate[i][j];
-        p.up_sums[row * p.gate.count + column] = up[i][j];
+        p.gate_sums[row * p.gate.count + column] = gate[i][j] + added<T>(p.bias_gate, p.add_gate, row, column);
+        p.up_sums[row * p.gate.count + column] = up[i][j] + added<T>(p.bias_up, p.add_up, row, column);
       }
     }
   }
@@ -119,6 +128,14 @@ Matrix half_of(const Problem& problem, const Operands& operands, bool up) {
           .rows = up ? up_rows(problem.layout, problem.n) : gate_rows(problem.layout, problem.n),
           .ld = from_up ? problem.ld_up : problem.ld_gate,
           .count = problem.n};
+}
+
+// The half from row `row` on.
+ColumnHalf<const void*> add_from(const Problem& problem, const Operands& operands, bool is_up, std::int64_t row) {
+  ColumnHalf<const void*> half = add_half(problem, operands, is_up);
+  if (half.base == nullptr) return half;
+  half.base = static_cast<const char*>(half.base) + static_cast<std::size_t>(row * half.ld) * size_of(problem.dtype);
+  return half;
 }
 
 Status launch(Dtype dtype, Arguments arguments, cudaStream_t stream) {
@@ -154,7 +171,11 @@ Status preactivations_cuda(const Problem& problem, const Operands& operands, dou
          .up = half_of(problem, operands, true),
          .k = problem.k,
          .gate_sums = static_cast<double*>(gate_sums.value().data()),
-         .up_sums = static_cast<double*>(up_sums.value().data())},
+         .up_sums = static_cast<double*>(up_sums.value().data()),
+         .bias_gate = operands.bias_gate,
+         .bias_up = operands.bias_up,
+         .add_gate = add_from(problem, operands, false, row),
+         .add_up = add_from(problem, operands, true, row)},
         static_cast<cudaStream_t>(operands.stream)));
     const auto bytes = static_cast<std::size_t>(rows * problem.n) * sizeof(double);
     TILEGLU_TRY(gate_sums.value().download(gate + row * problem.n, bytes));

@@ -80,6 +80,35 @@ class Verify(tool.ToolTest):
                     self.assertEqual(document["rows"][0]["status"], "fail")
                     self.assertTrue(document["rows"][0]["reason"])
 
+    GATE = ("--activation", "swiglu", "--alpha", "1.702", "--limit", "7", "--up-offset", "1", "--bias", "both", "--addend",
+            "interleaved_1", "--save-preactivations", "separate")
+
+    def test_gates_and_operands(self):
+        """swiglu with its numbers, every operand, both roundings; the checks still see faults."""
+        for rounding in ("once", "unfused"):
+            row = self.document("verify", *SMALL, *self.GATE, "--rounding", rounding)["rows"][0]
+            self.assertEqual((row["status"], row["rounding"], row["limit"], row["up_offset"]), ("pass", rounding, 7, 1))
+            self.assertEqual(row["operands"], "bias_gate, bias_up, addend:interleaved_1, preactivations:separate")
+            for fault in ("stripe", "swap", "row"):
+                self.document("verify", *SMALL, *self.GATE, "--rounding", rounding, "--inject-fault", fault, code=1)
+        row = self.document("bench", *SMALL, *QUICK, *self.GATE)["rows"][0]
+        self.assertEqual((row["status"], row["activation"], row["operands"][:9]), ("ok", "swiglu", "bias_gate"))
+
+    def test_numbers_belong_to_swiglu(self):
+        """Field case C18: a limit is never dropped in silence."""
+        for command in ("verify", "bench"):
+            self.refused(command, *SMALL, "--limit", "7", names=("--limit=7", "silu", "swiglu"))
+        self.refused("verify", *SMALL, "--activation", "swiglu", "--limit", "-1", names=("--limit=-1",))
+        self.refused("verify", *SMALL, "--bias", "left", names=("--bias=left", "gate, up, both"))
+
+    def test_all_has_every_gate(self):
+        """verify --all walks activations x types x roundings x operands."""
+        rows = [row for row in self.document("verify", "--backend", "cpu", "--kernel", "dot_blocked", "--all")["rows"]
+                if row["status"] == "pass"]
+        gates = {(row["dtype"], row["activation"], row["rounding"], row["operands"] != "") for row in rows}
+        self.assertEqual(len(gates), 3 * 7 * 2 * 2)
+        self.assertGreaterEqual(len({row["operands"] for row in rows}), 7)
+
     def test_faults_are_caught_at_small_scale(self):
         """Field case C12: inputs so small that an absolute tolerance would hide a zeroed stripe."""
         shape = ("--backend", "cpu", "--n", "712", "--k", "640", "--m", "64", "--a-scale", "0.02")

@@ -183,7 +183,7 @@ TEST(Selection, PlansSayWhatRunsAndWhy) {
   const PlanPointer plan = make_plan(wide->problem(Layout::kGateUp, 64), any);
   ASSERT_NE(plan, nullptr) << tileglu_last_error();
   EXPECT_STREQ(tileglu_plan_backend(plan.get()), "cublas");
-  EXPECT_STREQ(tileglu_plan_kernel(plan.get()), "merged");
+  EXPECT_STREQ(tileglu_plan_kernel(plan.get()), "fp32_merged");
   EXPECT_NE(std::string(tileglu_plan_describe(plan.get())).find("sm90"), std::string::npos)
       << tileglu_plan_describe(plan.get());
 }

@@ -40,7 +40,7 @@ std::vector<double> round_early(const YardstickOptions& options, Dtype dtype, bo
                                 const reference::Preactivations& sums) {
   const auto format = reference::number_format(dtype);
   std::vector<double> y(sums.gate.size());
-  visit_activation(options.activation, [&](auto act) {
+  visit_activation(options.activation, {}, [&](auto act) {
     for (std::size_t i = 0; i < y.size(); ++i) {
       double activated = act(reference::round_to(format, sums.gate[i]));
       if (round_activated) activated = reference::round_to(format, activated);
@@ -60,7 +60,7 @@ Yardstick make_yardstick(const reference::Preactivations& sums, const Problem& p
                          const YardstickOptions& options) {
   Yardstick made;
   made.row_step = options.row_step;
-  made.exact = reference::exact(options.activation, sums);
+  made.exact = reference::exact({.activation = options.activation}, sums);
   const auto rows = static_cast<std::int64_t>(made.exact.size()) / problem.n;
   const auto errors = [&](const std::vector<double>& y) {
     return reference::compare(options.dtype_y, rows, problem.n, y, made.exact);

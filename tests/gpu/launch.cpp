@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch.hpp"
 
+#include "core/c_fields.hpp"
 #include "core/format.hpp"
 #include "core/names.hpp"
 #include "plan/sm90_configs.hpp"
+#include "tileglu/check.hpp"
 #include "verified.hpp"
 
 #include <algorithm>
@@ -57,7 +59,7 @@ struct Limits {
 // sum that lies next to a rounding boundary may go the other way, which at worst turns its error round. Few do: less
 // than 1 % and, where there are few elements, less than three.
 Limits limits_of(const Problem& problem, const Kernel& kernel, const Yardstick& yardstick) {
-  const bool fused = kernel.backend == BackendId::kSm90;
+  const bool fused = !tool::rounds_early(kernel.name);
   const reference::ErrorReport& ideal = fused                        ? yardstick.fused
                                         : kernel.name == kEager.name ? yardstick.eager
                                                                      : yardstick.unfused;
@@ -85,7 +87,8 @@ std::vector<Kernel> sm90_kernels() {
 
 std::vector<Kernel> cublas_kernels() {
   std::vector<Kernel> kernels;
-  for (const char* name : {"merged", "two_gemms", "two_gemms_silu_mul"}) kernels.push_back({BackendId::kCublas, name});
+  for (const char* name : {"fp32_merged", "fp32_two_gemms", "merged", "two_gemms", "two_gemms_silu_mul"})
+    kernels.push_back({BackendId::kCublas, name});
   return kernels;
 }
 
@@ -97,7 +100,7 @@ std::vector<Kernel> all_kernels() {
 
 std::int64_t rows_for(const Kernel& kernel, std::int64_t m) {
   for (const KernelConfig& config : kSm90Configs) {
-    if (config.family == KernelFamily::kVector && config_name(config) == kernel.name) {
+    if (config.streamed() && config_name(config) == kernel.name) {
       return std::min<std::int64_t>(m, config.tile_m);
     }
   }
@@ -119,7 +122,7 @@ tileglu_problem to_c(const Problem& problem) {
   tileglu_problem c = TILEGLU_PROBLEM_INIT;
   c.dtype = static_cast<int>(problem.dtype);
   c.dtype_y = static_cast<int>(problem.dtype_y);
-  c.activation = static_cast<int>(problem.activation);
+  put_gate_fields(problem, c);
   c.layout = static_cast<int>(problem.layout);
   c.memory = static_cast<int>(problem.memory);
   c.device = problem.device;
@@ -273,7 +276,7 @@ void check(const Problem& problem, const Kernel& kernel, Inputs& inputs, const C
 }
 
 void allow_unfused_path(const test::OpCase& op, test::Outcome& outcome) {
-  if (outcome.backend != "cublas") return;
+  if (!tool::rounds_early(outcome.kernel)) return;
   reference::ErrorReport& allowed = outcome.baselines.unfused;
   if (op.result_dtype() != op.dtype) {  // three roundings are less than twice as far off as one
     const reference::ErrorReport one = reference::compare(

@@ -31,6 +31,10 @@ TEST(CpuCases, EveryDtypeActivationAndLayout) {
   for (const OpCase& op : combination_cases()) expect_accepted(op);
 }
 
+TEST(CpuCases, OperandsRoundingsAndSwiglu) {
+  for (const OpCase& op : operand_cases()) expect_accepted(op);
+}
+
 TEST(CpuCases, BasesAndStridesOffAlignment) {
   for (const OpCase& op : alignment_cases()) expect_accepted(op);
 }

@@ -61,6 +61,7 @@ SpecialValues special_values(Dtype dtype, Activation activation) {
   }
   OpCase& op = special.op;
   op = {.dtype = dtype, .activation = activation, .m = 3, .n = std::ssize(special.gates), .k = 16};
+  op.swiglu = numbers_of(activation);
   op.a = std::vector<double>(48, 0.0);
   op.a[0] = 1;
   op.a[17] = kNan;
@@ -116,10 +117,11 @@ TEST(CpuField, C09_PolicyOfTheReference) {
   };
   const Row rows[] = {{Activation::kSilu, kNan, kInf, 0},    {Activation::kGeluTanh, kNan, kInf, 0},
                       {Activation::kGeluErf, kNan, kInf, 0}, {Activation::kRelu, 0, kInf, 0},
-                      {Activation::kSigmoid, 0, 1, 0},       {Activation::kIdentity, -kInf, kInf, -3e38}};
+                      {Activation::kSigmoid, 0, 1, 0},       {Activation::kIdentity, -kInf, kInf, -3e38},
+                      {Activation::kSwiglu, kNan, kInf, 0}};
   for (const Row& row : rows) {
     const std::vector<double> y =
-        reference::exact(row.activation, {.gate = {-kInf, kInf, -3e38, kNan}, .up = {1, 1, 1, 1}});
+        reference::exact({.activation = row.activation}, {.gate = {-kInf, kInf, -3e38, kNan}, .up = {1, 1, 1, 1}});
     const std::string name = name_of(row.activation);
     expect_same_policy(y[0], row.minus_infinity, name + "(-inf)");
     expect_same_policy(y[1], row.plus_infinity, name + "(+inf)");

@@ -92,13 +92,15 @@ TEST_P(CpuSimd, FinishOfEveryActivationAndDtype) {
   for (const Activation activation : kActivations) {
     for (const Dtype dtype : kDtypes) {
       std::vector<unsigned char> y(kRows * kLdy * size_of(dtype), reference::kPoisonByte);
-      simd_.finish[cpu::Simd::index(activation)][cpu::Simd::index(dtype)]({.gate = sums.data(),
-                                                                           .up = sums.data() + kColumns,
-                                                                           .sums_ld = 2 * kColumns,
-                                                                           .rows = kRows,
-                                                                           .columns = kColumns,
-                                                                           .y = y.data(),
-                                                                           .ldy = kLdy});
+      simd_.finish[cpu::Simd::index(Rounding::kOnce)][cpu::Simd::index(activation)][cpu::Simd::index(dtype)](
+          {.swiglu = {},
+           .gate = sums.data(),
+           .up = sums.data() + kColumns,
+           .sums_ld = 2 * kColumns,
+           .rows = kRows,
+           .columns = kColumns,
+           .y = y.data(),
+           .ldy = kLdy});
       const std::vector<double> values = decode(dtype, y);
       const double poison = decode(dtype, std::vector<unsigned char>(size_of(dtype), reference::kPoisonByte)).front();
       const double epsilon = dtype == Dtype::kBf16 ? 0x1p-8 : dtype == Dtype::kFp16 ? 0x1p-11 : 0;
@@ -111,7 +113,7 @@ TEST_P(CpuSimd, FinishOfEveryActivationAndDtype) {
         }
         const double gate = sums[static_cast<std::size_t>(row * 2 * kColumns + column)];
         const double up = sums[static_cast<std::size_t>(row * 2 * kColumns + kColumns + column)];
-        const double exact = reference::exact(activation, {.gate = {gate}, .up = {up}}).front();
+        const double exact = reference::exact({.activation = activation}, {.gate = {gate}, .up = {up}}).front();
         // The exponent's rounding error is relative to the exponent, which for gelu_tanh is cubic in the gate.
         const double relative = epsilon + 0x1p-22 * (4 + std::abs(gate * gate * gate));
         ASSERT_NEAR(value, exact, std::abs(exact) * relative + (dtype == Dtype::kFp16 ? 0x1p-25 : 1e-36))

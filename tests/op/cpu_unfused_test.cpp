@@ -9,6 +9,7 @@ namespace {
 TEST(CpuUnfused, MakesTheErrorOfThreeRoundings) {
   for (const OpCase& shape : combination_cases()) {
     OpCase op = shape;
+    if (op.activation == Activation::kSwiglu) continue;  // refused
     op.m = 65;
     op.n = 136;
     const Outcome outcome = run_case(op, {.backend = BackendId::kCpu, .kernel = "two_gemms_act_mul"}, Memory::kHost);

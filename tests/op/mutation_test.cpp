@@ -34,10 +34,11 @@ Sample make_sample(const OpCase& op) {
                         .ld_up = data.up().ld};
   const Operands operands{.a = data.a().address(), .gate = data.gate().address(), .up = data.up().address()};
   Sample sample{.op = op, .pre = reference::preactivations(problem, operands).value(), .baselines = {}, .y = {}};
-  sample.y = sample.baselines.exact = reference::exact(op.activation, sample.pre);
+  sample.y = sample.baselines.exact = reference::exact({.activation = op.activation}, sample.pre);
   sample.baselines.unfused =
       reference::compare(op.result_dtype(), op.m, op.n,
-                         reference::unfused(op.activation, op.result_dtype(), sample.pre), sample.baselines.exact);
+                         reference::unfused({.dtype_y = op.result_dtype(), .activation = op.activation}, sample.pre),
+                         sample.baselines.exact);
   return sample;
 }
 
@@ -55,8 +56,9 @@ TEST_P(Mutation, NothingSpoiltIsAccepted) {
 }
 
 TEST_P(Mutation, C26_GateAndUpExchanged) {
-  EXPECT_FALSE(
-      judged([](Sample& s) { s.y = reference::exact(s.op.activation, {.gate = s.pre.up, .up = s.pre.gate}); }));
+  EXPECT_FALSE(judged([](Sample& s) {
+    s.y = reference::exact({.activation = s.op.activation}, {.gate = s.pre.up, .up = s.pre.gate});
+  }));
 }
 
 TEST_P(Mutation, C12_ZeroedStripe) {

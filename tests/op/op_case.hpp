@@ -36,6 +36,12 @@ struct OpCase {
   unsigned seed = 1;
   double input_scale = 1;  // A ~ N(0,1) * input_scale; gate ~ N(0,1)/sqrt(k), up the same + 0.5/k
   std::vector<double> a = {}, gate = {}, up = {};  // if not empty: these values instead, row by row without gaps
+  SwigluNumbers swiglu = {};
+  Rounding rounding = Rounding::kOnce;
+  ExtraOperands extra = {};  // biases and addend ~ N(0,1)
+  Layout layout_add = Layout::kGateUp, layout_pre = Layout::kGateUp;
+  std::int64_t pad_add = 0, pad_pre = 0;  // as pad
+  std::int64_t misalign_extra = 0;        // of all extra operands, in elements of dtype
 
   Dtype result_dtype() const { return dtype_y.value_or(dtype); }
 };
@@ -44,6 +50,7 @@ void PrintTo(const OpCase& op, std::ostream* stream);
 
 // What a result may be off: the unfused path's error, or that of one rounding where luck makes unfused better still.
 struct Baselines {
+  reference::Preactivations pre;
   std::vector<double> exact;
   reference::ErrorReport unfused, rounded;
 };
@@ -52,10 +59,11 @@ struct Outcome {
   tileglu_status status = TILEGLU_INTERNAL_ERROR;
   std::string error;  // of the call that refused
   std::string backend, kernel;
-  std::vector<unsigned char> y;  // the result without gaps, [m,n]
-  bool guards_intact = false;    // around Y, the workspace and the inputs
-  bool untouched = false;        // Y holds nothing but poison
-  Baselines baselines;           // only if status is OK
+  std::vector<unsigned char> y;                 // the result without gaps, [m,n]
+  std::vector<unsigned char> pre_gate, pre_up;  // what was saved, the same; empty if nothing is
+  bool guards_intact = false;                   // around Y, the workspace and the inputs
+  bool untouched = false;                       // Y holds nothing but poison
+  Baselines baselines;                          // only if status is OK
 };
 
 // known: the baselines of the same case from an earlier run, which take most of the time.

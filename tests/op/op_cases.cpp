@@ -93,7 +93,8 @@ std::vector<OpCase> ragged_cases(std::int64_t m) {
                        .k = k,
                        .pad = turn(kPads, count),
                        .misalign = turn(kMisalignments, count),
-                       .seed = static_cast<unsigned>(count)});
+                       .seed = static_cast<unsigned>(count),
+                       .swiglu = numbers_of(turn(kActivations, count / 2))});
     }
   }
   return cases;
@@ -112,7 +113,8 @@ std::vector<OpCase> combination_cases() {
                              .layout = layout,
                              .m = m,
                              .n = 72,
-                             .k = 83});
+                             .k = 83,
+                             .swiglu = numbers_of(activation)});
           }
         }
       }

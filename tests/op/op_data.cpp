@@ -54,6 +54,24 @@ GuardedMatrix make_matrix(const OpCase& op, Memory memory, char which) {
   return {shape, memory, which == 'y' ? reference::kPoisonByte : kNanByte};
 }
 
+std::array<GuardedMatrix, 2> make_biases(const OpCase& op, Memory memory) {
+  const auto make = [&](bool present) {
+    return GuardedMatrix({op.dtype, present ? 1 : 0, op.n, 0, element_bytes(op.dtype) * op.misalign_extra}, memory,
+                         kNanByte);
+  };
+  return {make(op.extra.bias_gate), make(op.extra.bias_up)};
+}
+
+std::array<GuardedMatrix, 2> make_pair(const OpCase& op, Memory memory, bool present, Layout layout, std::int64_t pad,
+                                       unsigned char fill) {
+  const bool single = is_single_matrix(layout);
+  const auto make = [&](std::int64_t rows) {
+    return GuardedMatrix({op.dtype, rows, single ? 2 * op.n : op.n, pad, element_bytes(op.dtype) * op.misalign_extra},
+                         memory, fill);
+  };
+  return {make(present ? op.m : 0), make(present && !single ? op.m : 0)};
+}
+
 int common_alignment(const OpCase& op) {
   const auto unit = static_cast<std::int64_t>(std::max(size_of(op.dtype), size_of(op.result_dtype())));
   int alignment = 16;
@@ -133,15 +151,20 @@ bool GuardedMatrix::elements_intact() const {
 }
 
 OpData::OpData(const OpCase& op, Memory memory)
-    : memory_(memory),
+    : op_(op),
+      memory_(memory),
       a_(make_matrix(op, memory, 'a')),
       gate_(make_matrix(op, memory, 'g')),
       up_(make_matrix(op, memory, 'u')),
       y_(make_matrix(op, memory, 'y')),
+      bias_(make_biases(op, memory)),
+      add_(make_pair(op, memory, op.extra.addend, op.layout_add, op.pad_add, kNanByte)),
+      pre_(make_pair(op, memory, op.extra.preactivations, op.layout_pre, op.pad_pre, reference::kPoisonByte)),
       alignment_(common_alignment(op)),
       stream_(require(runtime::Stream::make(memory, 0))) {
   fill(op);
-  for (GuardedMatrix* matrix : {&a_, &gate_, &up_, &y_}) matrix->upload();
+  fill_extra();
+  for (GuardedMatrix* matrix : matrices()) matrix->upload();
 }
 
 void OpData::fill(const OpCase& op) {
@@ -160,6 +183,58 @@ void OpData::fill(const OpCase& op) {
   }
 }
 
+// From a generator of its own, so that the other operands do not depend on which of these there are.
+void OpData::fill_extra() {
+  std::mt19937_64 generator(op_.seed + 1000);
+  std::normal_distribution<double> normal;
+  for (const bool is_up : {false, true}) {
+    if (is_up ? op_.extra.bias_up : op_.extra.bias_gate) {
+      for (std::int64_t j = 0; j < op_.n; ++j) bias_[is_up ? 1 : 0].set(0, j, normal(generator));
+    }
+    if (!op_.extra.addend) continue;
+    const HalfRows columns = is_up ? up_rows(op_.layout_add, op_.n) : gate_rows(op_.layout_add, op_.n);
+    GuardedMatrix& matrix = add_[is_up && !is_single_matrix(op_.layout_add) ? 1 : 0];
+    for (std::int64_t i = 0; i < op_.m * op_.n; ++i) {
+      matrix.set(i / op_.n, columns.row(i % op_.n), normal(generator));
+    }
+  }
+}
+
+std::vector<GuardedMatrix*> OpData::matrices() {
+  return {&a_, &gate_, &up_, &y_, &bias_[0], &bias_[1], &add_[0], &add_[1], &pre_[0], &pre_[1]};
+}
+
+Operands OpData::operands() const {
+  const auto given = [](bool present, const GuardedMatrix& matrix) { return present ? matrix.address() : nullptr; };
+  const bool second_add = op_.extra.addend && !is_single_matrix(op_.layout_add);
+  const bool second_pre = op_.extra.preactivations && !is_single_matrix(op_.layout_pre);
+  return {.a = a_.address(),
+          .gate = gate_.address(),
+          .up = given(!is_single_matrix(op_.layout), up_),
+          .y = y_.address(),
+          .stream = stream(),
+          .bias_gate = given(op_.extra.bias_gate, bias_[0]),
+          .bias_up = given(op_.extra.bias_up, bias_[1]),
+          .add_gate = given(op_.extra.addend, add_[0]),
+          .add_up = given(second_add, add_[1]),
+          .pre_gate = given(op_.extra.preactivations, pre_[0]),
+          .pre_up = given(second_pre, pre_[1])};
+}
+
+std::vector<unsigned char> OpData::saved(bool is_up) const {
+  if (!op_.extra.preactivations) return {};
+  const bool single = is_single_matrix(op_.layout_pre);
+  const std::vector<unsigned char> all = pre_[is_up && !single ? 1 : 0].elements();
+  const std::int64_t columns = single ? 2 * op_.n : op_.n, size = element_bytes(op_.dtype);
+  const HalfRows half = is_up ? up_rows(op_.layout_pre, op_.n) : gate_rows(op_.layout_pre, op_.n);
+  std::vector<unsigned char> result;
+  for (std::int64_t i = 0; i < op_.m * op_.n; ++i) {
+    const auto element = all.begin() + (i / op_.n * columns + half.row(i % op_.n)) * size;
+    result.insert(result.end(), element, element + size);
+  }
+  return result;
+}
+
 void* OpData::workspace(std::size_t bytes) {
   if (bytes == 0) return nullptr;
   workspace_ = require(runtime::Buffer::make(memory_, 0, bytes + kWorkspaceGuard));
@@ -169,7 +244,7 @@ void* OpData::workspace(std::size_t bytes) {
 
 void OpData::download() {
   require(stream_.synchronize());
-  for (GuardedMatrix* matrix : {&a_, &gate_, &up_, &y_}) matrix->download();
+  for (GuardedMatrix* matrix : matrices()) matrix->download();
   if (workspace_.size() == 0) return;
   std::vector<unsigned char> guard(kWorkspaceGuard);
   require(workspace_.download(guard.data(), guard.size(), workspace_.size() - guard.size()));
@@ -177,10 +252,10 @@ void OpData::download() {
 }
 
 bool OpData::guards_intact() const {
-  for (const GuardedMatrix* input : {&a_, &gate_, &up_}) {
+  for (const GuardedMatrix* input : {&a_, &gate_, &up_, &bias_[0], &bias_[1], &add_[0], &add_[1]}) {
     if (!input->outside_intact() || !input->elements_intact()) return false;
   }
-  return y_.outside_intact() && workspace_intact_;
+  return y_.outside_intact() && pre_[0].outside_intact() && pre_[1].outside_intact() && workspace_intact_;
 }
 
 std::vector<double> decode(Dtype dtype, const std::vector<unsigned char>& bytes) {

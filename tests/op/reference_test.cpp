@@ -92,10 +92,11 @@ TEST(Reference, SumsOfEveryLayoutAndDtype) {
 TEST(Reference, UnfusedRoundsThreeTimes) {
   const reference::Preactivations pre{.gate = {3.001}, .up = {2.003}};
   const auto bf16 = [](double value) { return round_to(number_format(Dtype::kBf16), value); };
-  EXPECT_EQ(reference::unfused(Activation::kRelu, Dtype::kBf16, pre).front(), bf16(bf16(3.001) * bf16(2.003)));
+  EXPECT_EQ(reference::unfused({.activation = Activation::kRelu}, pre).front(), bf16(bf16(3.001) * bf16(2.003)));
   const double silu = bf16(3.001) / (1 + std::exp(-bf16(3.001)));
-  EXPECT_EQ(reference::unfused(Activation::kSilu, Dtype::kBf16, pre).front(), bf16(bf16(silu) * bf16(2.003)));
-  EXPECT_NEAR(reference::exact(Activation::kSilu, pre).front(), 3.001 / (1 + std::exp(-3.001)) * 2.003, 1e-14);
+  EXPECT_EQ(reference::unfused({.activation = Activation::kSilu}, pre).front(), bf16(bf16(silu) * bf16(2.003)));
+  EXPECT_NEAR(reference::exact({.activation = Activation::kSilu}, pre).front(), 3.001 / (1 + std::exp(-3.001)) * 2.003,
+              1e-14);
 }
 
 TEST(Metrics, FiguresOfAKnownDifference) {

@@ -109,6 +109,29 @@ TEST(ActivationValues, KnownPoints) {
   EXPECT_NEAR(GeluTanh{}(-2.0), -(1 + std::tanh(std::sqrt(2 / M_PI) * (-2 - 0.044715 * 8))), 1e-15);
 }
 
+// gpt-oss: alpha 1.702, limit 7, offset 1. Field case C18's numbers, and each clamp on its own side.
+TEST(ActivationValues, SwigluOfGptOss) {
+  const Swiglu swiglu{{}, {.alpha = 1.702F, .limit = 7, .up_offset = 1}};
+  const double alpha = double{1.702F}, at_limit = 7 / (1 + std::exp(-7 * alpha));
+  EXPECT_NEAR(gated(swiglu, 10.0, 10.0), 8 * at_limit, 1e-14);  // 55.9996
+  EXPECT_NEAR(gated(swiglu, 7.0, -10.0), -6 * at_limit, 1e-14);
+  EXPECT_NEAR(gated(swiglu, -10.0, 0.5), -10 / (1 + std::exp(10 * alpha)) * 1.5, 1e-14) << "no clamp from below";
+  EXPECT_NEAR(gated(swiglu, 1.0F, 2.0F), 3 / (1 + std::exp(-alpha)), 1e-6);
+  EXPECT_TRUE(std::isnan(gated(swiglu, kNan, 1.0F)) && std::isnan(gated(swiglu, 1.0F, kNan)));
+  EXPECT_NEAR(gated(swiglu, kInf, -kInf), -6 * at_limit, 1e-4);
+  EXPECT_EQ(gated(Swiglu{}, 1.5F, -2.0F), gated(Silu{}, 1.5F, -2.0F)) << "without numbers it is silu";
+}
+
+// Every step rounded to whole numbers, so that the steps can be followed by hand.
+TEST(ActivationValues, UnfusedRoundsEveryStep) {
+  const auto whole = [](double x) { return std::nearbyint(x); };
+  EXPECT_EQ(gated_unfused(Identity{}, 2.4, 3.6, whole), 8);
+  EXPECT_EQ(gated_unfused(Silu{}, 1.6, 10.0, whole), 20) << "gate 2, silu(2) = 1.76 is 2";
+  const Swiglu swiglu{{}, {.alpha = 0.2F, .limit = 7.4F, .up_offset = 0.4F}};
+  // gate 9 -> 7.4 -> 7; 0.2 * 7 = 1.4 -> 1, its sigmoid 0.73 -> 1; 7 * 1; up 3.3 -> 3, 3.4 -> 3
+  EXPECT_EQ(gated_unfused(swiglu, 9.0, 3.3, whole), 21);
+}
+
 struct SpecialCase {
   Activation activation;
   float at_infinity, at_minus_infinity;
@@ -117,6 +140,7 @@ constexpr std::array kSpecialCases{
     SpecialCase{Activation::kSilu, kInf, kNan},    SpecialCase{Activation::kGeluTanh, kInf, kNan},
     SpecialCase{Activation::kGeluErf, kInf, kNan}, SpecialCase{Activation::kRelu, kInf, 0},
     SpecialCase{Activation::kSigmoid, 1, 0},       SpecialCase{Activation::kIdentity, kInf, -kInf},
+    SpecialCase{Activation::kSwiglu, kInf, kNan},
 };
 
 template <class T>
@@ -131,7 +155,7 @@ void expect_same(T got, float expected) {
 TEST(ActivationPolicy, NaNAndInfinitiesInBothPrecisions) {
   for (const SpecialCase& c : kSpecialCases) {
     SCOPED_TRACE(static_cast<int>(c.activation));
-    visit_activation(c.activation, [&](auto activation) {
+    visit_activation(c.activation, {}, [&](auto activation) {
       expect_same(activation(kInf), c.at_infinity);
       expect_same(activation(static_cast<double>(kInf)), c.at_infinity);
       expect_same(activation(-kInf), c.at_minus_infinity);
@@ -144,7 +168,7 @@ TEST(ActivationPolicy, NaNAndInfinitiesInBothPrecisions) {
 
 TEST(ActivationPolicy, FiniteGatesNeverGiveNaN) {
   for (const SpecialCase& c : kSpecialCases) {
-    visit_activation(c.activation, [&](auto activation) {
+    visit_activation(c.activation, {}, [&](auto activation) {
       for (const float sign : {1.0F, -1.0F}) {
         sweep(sign, std::numeric_limits<float>::max(), 16381, [&](float g) {
           ASSERT_FALSE(std::isnan(activation(g))) << static_cast<int>(c.activation) << " at " << g;
@@ -155,13 +179,20 @@ TEST(ActivationPolicy, FiniteGatesNeverGiveNaN) {
 }
 
 TEST(ActivationSwitch, ReachesEachFunctor) {
-  const auto at = [](Activation activation) { return visit_activation(activation, [](auto f) { return f(-1.5); }); };
+  const auto at = [](Activation activation) {
+    return visit_activation(activation, {}, [](auto f) { return f(-1.5); });
+  };
   EXPECT_EQ(at(Activation::kSilu), Silu{}(-1.5));
   EXPECT_EQ(at(Activation::kGeluTanh), GeluTanh{}(-1.5));
   EXPECT_EQ(at(Activation::kGeluErf), GeluErf{}(-1.5));
   EXPECT_EQ(at(Activation::kRelu), 0);
   EXPECT_EQ(at(Activation::kSigmoid), Sigmoid{}(-1.5));
   EXPECT_EQ(at(Activation::kIdentity), -1.5);
+  const SwigluNumbers numbers{.alpha = 2, .limit = 1, .up_offset = 3};
+  visit_activation(Activation::kSwiglu, numbers, [](auto f) {
+    EXPECT_EQ(f(1.5), Swiglu({{}, {.alpha = 2, .limit = 1}})(1.5));
+    EXPECT_EQ(up_factor(f, 2.0), 4);
+  });
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ void expect_round_trip(Enum first, Enum last, Parse parse) {
 
 TEST(Names, GoBothWays) {
   expect_round_trip(Dtype::kBf16, Dtype::kFp32, dtype_named);
-  expect_round_trip(Activation::kSilu, Activation::kIdentity, activation_named);
+  expect_round_trip(Activation::kSilu, Activation::kSwiglu, activation_named);
   expect_round_trip(Layout::kSeparate, Layout::kInterleaved8, layout_named);
   expect_round_trip(BackendId::kAuto, BackendId::kCpu, backend_named);
 }

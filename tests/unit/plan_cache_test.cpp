@@ -30,7 +30,7 @@ TEST(PlanCache, GivesTheSamePlanAgain) {
 TEST(PlanCache, EveryFieldOfProblemAndOptionsIsPartOfTheKey) {
   PlanCache cache;
   const Problem base = problem(1);
-  std::vector<Problem> others(14, base);
+  std::vector<Problem> others(25, base);
   others[0].dtype = Dtype::kFp16;
   others[1].dtype_y = Dtype::kFp16;
   others[2].activation = Activation::kRelu;
@@ -45,6 +45,17 @@ TEST(PlanCache, EveryFieldOfProblemAndOptionsIsPartOfTheKey) {
   others[11].ld_gate = 9;
   others[12].ldy = 65;
   others[13].m = 0, others[13].k = 7;
+  others[14].swiglu.alpha = 1.5F;
+  others[15].swiglu.limit = 7;
+  others[16].swiglu.up_offset = 1;
+  others[17].rounding = Rounding::kUnfused;
+  others[18].layout_add = Layout::kSeparate;
+  others[19].layout_pre = Layout::kSeparate;
+  others[20].ld_add = 9;
+  others[21].ld_pre = 9;
+  others[22].m = 0, others[22].extra.bias_gate = true;
+  others[23].m = 0, others[23].extra.addend = true;
+  others[24].m = 0, others[24].extra.preactivations = true;
   const auto plan = get(cache, base);
   for (std::size_t i = 0; i < others.size(); ++i) {
     EXPECT_NE(get(cache, others[i]), plan) << i;

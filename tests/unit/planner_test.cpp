@@ -62,12 +62,11 @@ struct Declined {
 };
 const Declined kDeclined[] = {
     {"dtype", [](Problem& p) { p.dtype = Dtype::kFp32; }, "dtype=fp32 is not bf16"},
-    {"dtype_y", [](Problem& p) { p.dtype_y = Dtype::kFp32; }, "dtype_y=fp32 is not bf16"},
+    {"no_depth", [](Problem& p) { p.k = 0; }, "k=0 leaves nothing to multiply"},
     {"n", [](Problem& p) { p.n = 4868; }, "n=4868 is not a multiple of 8"},
     {"k", [](Problem& p) { p.k = 892; }, "k=892 is not a multiple of 8"},
     {"lda", [](Problem& p) { p.lda = 900; }, "lda=900 is not a multiple of 8 (16-byte TMA rule)"},
     {"ld_gate", [](Problem& p) { p.ld_gate = 897; }, "ld_gate=897 is not a multiple of 8"},
-    {"ldy", [](Problem& p) { p.ldy = 4865; }, "ldy=4865 is not a multiple of 8"},
     {"lda_long", [](Problem& p) { p.lda = std::int64_t{1} << 39; }, "lda=549755813888 is above 549755813880"},
     {"ld_gate_long", [](Problem& p) { p.ld_gate = std::int64_t{1} << 39; }, "ld_gate=549755813888 is above "},
     {"alignment", [](Problem& p) { p.alignment = 8; }, "alignment=8 is below 16"},
@@ -84,7 +83,7 @@ TEST_P(DeclinedBySm90, NamesValueAndRule) {
   for (const KernelConfig& config : kSm90Configs) {
     Problem fitting = p;
     fitting.layout = layout_for(config);
-    if (config.family == KernelFamily::kVector) {
+    if (config.streamed()) {
       if (p.n == (std::int64_t{1} << 30) - 8) continue;  // never many tiles along m
       if (p.m == kSmallK.m) fitting.m = 1;
     }
@@ -149,9 +148,45 @@ TEST(Planner, OnlyInterleaveIsForSiluAndBf16) {
   }
 }
 
-TEST(Planner, VectorTakesOnlyTheTokensItIsFor) {
+// What the threads of a kernel store can be anything; the other kernels say which wish they cannot grant.
+TEST(Planner, GeneralAndStreamedKernelsTakeEveryWish) {
+  const Declined wishes[] = {
+      {"fp32", [](Problem& p) { p.dtype_y = Dtype::kFp32; }, "dtype_y=fp32 is not bf16"},
+      {"ldy", [](Problem& p) { p.ldy = 4865; }, "ldy=4865 is not a multiple of 8"},
+      {"rounding", [](Problem& p) { p.rounding = Rounding::kUnfused; }, "rounding=unfused is not once"},
+      {"addend", [](Problem& p) { p.extra.addend = true; }, "operands: addend"},
+      {"pre", [](Problem& p) { p.extra.preactivations = true; }, "operands: pre-activations"},
+  };
+  for (const Declined& wish : wishes) {
+    for (const KernelConfig& config : kSm90Configs) {
+      Problem p = problem(1, 4864, 896, layout_for(config));
+      wish.spoil(p);
+      const bool takes = config.general || config.streamed();
+      EXPECT_EQ(legal(config, p, kH200).text().find(wish.message) == std::string::npos, takes) << config_name(config);
+    }
+    Problem p = problem(300, 4864, 896, Layout::kGateUp);
+    wish.spoil(p);
+    const Result<Candidate> choice = choose(p, kH200);
+    ASSERT_TRUE(choice.ok()) << choice.status().text();
+    EXPECT_TRUE(row_of(choice.value()).general);
+  }
+}
+
+TEST(Planner, BiasAndSwigluAreDeclinedByName) {
   for (const KernelConfig& config : kSm90Configs) {
-    if (config.family != KernelFamily::kVector) continue;
+    Problem p = problem(1, 4864, 896, layout_for(config));
+    p.extra.bias_up = true;
+    EXPECT_EQ(legal(config, p, kH200).text(), config.takes_bias() ? "" : "operands: bias") << config_name(config);
+    p.extra.bias_up = false;
+    p.activation = Activation::kSwiglu;
+    const bool takes = config.family != KernelFamily::kInterleave && config.family != KernelFamily::kSyncPingpong;
+    EXPECT_EQ(legal(config, p, kH200).ok(), takes) << config_name(config);
+  }
+}
+
+TEST(Planner, StreamedTakeOnlyTheTokensTheyAreFor) {
+  for (const KernelConfig& config : kSm90Configs) {
+    if (!config.streamed()) continue;
     EXPECT_TRUE(legal(config, problem(config.tile_m, 4864, 896), kH200).ok());
     const std::string tokens = std::to_string(config.tile_m);
     EXPECT_EQ(legal(config, problem(config.tile_m + 1, 4864, 896), kH200).text(),
@@ -166,8 +201,7 @@ TEST(Planner, BatchInvarianceLeavesOutWhatDependsOnTheBatch) {
     EXPECT_TRUE(batch_invariant(row_of(choice.value())).ok());
   }
   for (const KernelConfig& config : kSm90Configs) {
-    const bool invariant =
-        !config.shared && config.family != KernelFamily::kVector && config.family != KernelFamily::kInterleave;
+    const bool invariant = !config.shared && !config.streamed() && config.family != KernelFamily::kInterleave;
     EXPECT_EQ(batch_invariant(config).ok(), invariant) << config_name(config);
   }
   EXPECT_EQ(choose(kSmallK, kH200, "interleave", true).status().code(), Code::kNotSupported);
@@ -205,8 +239,7 @@ TEST(Planner, TakesAFamilyOrOneConfiguration) {
   EXPECT_EQ(candidates(kSmallK, kH200).size(), kSm90Configs.size());
   for (const KernelConfig& config : kSm90Configs) {
     const std::string name = config_name(config);
-    const Problem p =
-        problem(config.family == KernelFamily::kVector ? config.tile_m : 2048, 4864, 896, layout_for(config));
+    const Problem p = problem(config.streamed() ? config.tile_m : 2048, 4864, 896, layout_for(config));
     const Result<Candidate> choice = choose(p, kH200, name);
     ASSERT_TRUE(choice.ok()) << choice.status().text();
     EXPECT_EQ(config_name(row_of(choice.value())), name);
@@ -302,7 +335,7 @@ TEST(TimeModel, IsBoundedByBytesAtSmallM) {
 
 TEST(TimeModel, GrowsWithEachSizeAndShrinksWithMoreSms) {
   for (const KernelConfig& config : kSm90Configs) {
-    if (config.family == KernelFamily::kVector) continue;  // at most a few tokens
+    if (config.streamed()) continue;  // at most a few tokens
     double last = 0;
     for (std::int64_t m = 1; m <= 16384; m *= 2) {
       const double now = predict_us(config, problem(m, 4864, 896), kH200);

@@ -85,7 +85,7 @@ TEST(TuningBucket, IsNamedByItsLargestM) {
 TEST(TuningBucket, HasOneGridOfTiles) {
   const auto tiles = [](std::int64_t m, int height) { return (m + height - 1) / height; };
   for (const KernelConfig& config : kSm90Configs) {
-    const int last = config.family == KernelFamily::kVector ? config.tile_m
+    const int last = config.streamed() ? config.tile_m
                      : config.tile_m % 128 == 0             ? 16384
                      : config.tile_m % 32 == 0              ? 1024
                                                             : 256;

@@ -24,13 +24,13 @@ struct BadProblem {
 
 const BadProblem kBadProblems[] = {
     {"size_zero", [](auto& p) { p.struct_size = 0; }, "problem.struct_size=0 is outside 88..512"},
-    {"size_short", [](auto& p) { p.struct_size -= 8; }, "problem.struct_size=80 is outside"},
+    {"size_short", [](auto& p) { p.struct_size = 80; }, "problem.struct_size=80 is outside"},
     {"size_garbage", [](auto& p) { p.struct_size = 0xFFFFFFFFU; }, "problem.struct_size=4294967295 is outside"},
     {"dtype_forgotten", [](auto& p) { p.dtype = 0; }, "dtype=0 is none of 1 bf16, 2 fp16, 3 fp32"},
     {"dtype_high", [](auto& p) { p.dtype = 4; }, "dtype=4 is none of"},
     {"dtype_y", [](auto& p) { p.dtype_y = -1; }, "dtype_y=-1 is none of"},
     {"activation_forgotten", [](auto& p) { p.activation = 0; }, "activation=0 is none of 1 silu"},
-    {"activation_high", [](auto& p) { p.activation = 7; }, "activation=7 is none of"},
+    {"activation_high", [](auto& p) { p.activation = 8; }, "activation=8 is none of"},
     {"layout_forgotten", [](auto& p) { p.layout = 0; }, "layout=0 is none of 1 separate"},
     {"layout_high", [](auto& p) { p.layout = 6; }, "layout=6 is none of"},
     {"memory_forgotten", [](auto& p) { p.memory = 0; }, "memory=0 is none of 1 host, 2 cuda"},
@@ -186,7 +186,7 @@ TEST(ValidateProblem, TakesALongerStructOnlyIfWhatItDoesNotKnowIsZero) {
     const Result<Problem> refused = validate_problem(problem);
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.status().code(), Code::kNotSupported);
-    EXPECT_NE(refused.status().text().find("is 1, in a field that this version (88 bytes) does not have"),
+    EXPECT_NE(refused.status().text().find("is 1, in a field that this version (136 bytes) does not have"),
               std::string::npos)
         << refused.status().text();
   }

@@ -11,7 +11,7 @@ namespace {
 
 std::vector<WorkItem> items_of(const WorkSplit& work, int worker) {
   std::vector<WorkItem> items;
-  WorkCursor cursor(work, worker);
+  WorkCursor<true> cursor(work, worker);
   for (WorkItem item{}; cursor.next(item);) items.push_back(item);
   return items;
 }

@@ -22,6 +22,7 @@ enum class GraphUse { kAuto, kOn, kOff };
 
 struct BenchOptions {
   CommonOptions common;
+  GateOptions gate;
   ShapeOptions shape;
   std::optional<Layout> layout;
   std::uint64_t seed = 1;
@@ -51,6 +52,7 @@ Result<BenchSettings> make_settings(const BenchOptions& options, Memory memory) 
   BenchSettings settings{.memory = memory,
                          .device = options.common.device,
                          .dtype = options.common.dtype.value_or(Dtype::kBf16),
+                         .gate = options.gate,
                          .seed = options.seed,
                          .cold = !options.warm,
                          .samples = options.samples,
@@ -132,6 +134,10 @@ Result<int> bench(const BenchOptions& options) {
   const Result<std::vector<Contender>> contenders = resolve_contenders(
       {.names = options.contenders, .common = options.common, .layout = options.layout, .memory = memory.value()});
   if (!contenders.ok()) return contenders.status();
+  for (const Shape& shape : shapes.value()) {
+    const Problem asked{.activation = options.common.activation.value_or(shape.activation)};
+    TILEGLU_TRY(with_gate(options.gate, asked).status());
+  }
   TILEGLU_TRY(prepare_output(options.output));
 
   BenchRun run{.settings = settings.value()};
@@ -160,6 +166,8 @@ void add_bench(CLI::App& app, Action& action) {
   const auto options = std::make_shared<BenchOptions>();
   CLI::App& command = *app.add_subcommand("bench", "Time kernels and baselines against each other");
   add_common_options(command, options->common);
+  add_gate_options(command, options->gate);
+  add_operand_options(command, options->gate);
   add_shape_options(command, options->shape, 1);
   add_layout_option(command, options->layout, "Layout of the weights for all contenders (default: each one's own)");
   add_seed_option(command, options->seed);

@@ -46,6 +46,13 @@ Result<ResultCheck> ResultCheck::make(const Problem& problem, const SyntheticDat
   Problem separate = data.problem(Layout::kSeparate);
   separate.m = rows;
   separate.lda = check.sample_.lda;
+  if (problem.extra.addend) {
+    const std::size_t first = static_cast<std::size_t>(check.first_ * problem.ld_add) * size_of(problem.dtype);
+    for (const void** add : {&operands.add_gate, &operands.add_up}) {
+      if (*add != nullptr) *add = static_cast<const std::byte*>(*add) + first;
+    }
+    separate.ld_add = check.step_ * problem.ld_add;
+  }
   Result<reference::Preactivations> preactivations = reference::preactivations(separate, operands);
   if (!preactivations.ok()) return preactivations.status();
   check.preactivations_ = std::move(preactivations.value());

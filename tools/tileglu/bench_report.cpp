@@ -35,6 +35,8 @@ Json row_json(const ShapeResult& result, const BenchRow& row, const BenchRun& ru
             {"k", result.shape.k},
             {"dtype", name_of(run.settings.dtype)},
             {"activation", name_of(result.activation)},
+            {"rounding", name_of(run.settings.gate.rounding)},
+            {"operands", result.operands},
             {"contender", row.contender.name},
             {"backend", row.backend},
             {"config", row.config},

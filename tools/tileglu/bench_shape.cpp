@@ -199,13 +199,16 @@ bool needs_graph(const Shape& shape) {
 
 Result<ShapeResult> bench_shape(const Shape& shape, Activation activation, const std::vector<Contender>& contenders,
                                 const BenchSettings& settings) {
-  const Problem problem = contiguous({.dtype = settings.dtype,
-                                      .dtype_y = settings.dtype_y,
-                                      .activation = activation,
-                                      .memory = settings.memory,
-                                      .device = settings.device},
-                                     shape);
+  const Result<Problem> with_operands = with_gate(settings.gate, contiguous({.dtype = settings.dtype,
+                                                                             .dtype_y = settings.dtype_y,
+                                                                             .activation = activation,
+                                                                             .memory = settings.memory,
+                                                                             .device = settings.device},
+                                                                            shape));
+  if (!with_operands.ok()) return with_operands.status();
+  const Problem& problem = with_operands.value();
   ShapeResult result{.shape = shape, .activation = activation, .cuda_graph = settings.cuda_graph};
+  result.operands = operand_names(problem);
   result.set_bytes = bytes_moved(shape, settings.dtype, settings.dtype_y);
   if (settings.cold) result.sets = sets_past_cache(result.set_bytes, settings.memory, settings.device);
   ShapeBench bench(problem, settings);

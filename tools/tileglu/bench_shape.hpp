@@ -4,6 +4,7 @@
 
 #include "contenders.hpp"
 #include "environment.hpp"
+#include "gate_options.hpp"
 #include "measure.hpp"
 
 #include <string>
@@ -16,6 +17,7 @@ struct BenchSettings {
   int device = 0;
   Dtype dtype = Dtype::kBf16;
   Dtype dtype_y = Dtype::kBf16;
+  GateOptions gate = {};
   std::uint64_t seed = 1;
   bool cold = true;  // rotate buffers past the cache
   bool cuda_graph = false;
@@ -44,6 +46,7 @@ struct BenchRow {
 struct ShapeResult {
   Shape shape = {};
   Activation activation = Activation::kSilu;
+  std::string operands = {};  // operand_names()
   int sets = 1;
   double set_bytes = 0;
   bool cuda_graph = false;

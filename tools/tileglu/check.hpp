@@ -26,6 +26,10 @@ Yardstick make_yardstick(const Problem& problem, const reference::Preactivations
 // since they also round in the accumulation.
 bool rounds_early(std::string_view kernel);
 
+// Why what was saved is not the pre-activations rounded once, or nothing.
+std::string saved_reason(const Problem& problem, const reference::Preactivations& saved,
+                         const reference::Preactivations& exact, double noise);
+
 struct Verdict {
   bool pass = false;
   std::string reason;  // empty if pass

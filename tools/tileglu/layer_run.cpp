@@ -86,6 +86,8 @@ class LayerRunner {
   Problem problem_of(const StagedWeights& weights, Dtype dtype_y) const {
     Problem problem = weights.problem();
     problem.activation = request_.activation;
+    problem.swiglu = request_.swiglu;
+    problem.rounding = request_.rounding;
     problem.m = m_;
     problem.dtype_y = dtype_y;
     return problem;

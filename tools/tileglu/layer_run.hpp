@@ -18,6 +18,8 @@ struct LayerRequest {
   Place place;
   PlanOptions options;
   Activation activation = Activation::kSilu;
+  SwigluNumbers swiglu = {};
+  Rounding rounding = Rounding::kOnce;
   std::optional<Dtype> dtype_y;  // none: the weights'
   std::optional<Layout> repack;
   bool convert_input = false;  // allow a conversion that rounds

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "library.hpp"
 
+#include "core/c_fields.hpp"
+
 namespace tileglu::tool {
 namespace {
 
@@ -13,7 +15,6 @@ tileglu_problem to_c(const Problem& problem) {
   tileglu_problem c = TILEGLU_PROBLEM_INIT;
   c.dtype = static_cast<int>(problem.dtype);
   c.dtype_y = static_cast<int>(problem.dtype_y);
-  c.activation = static_cast<int>(problem.activation);
   c.layout = static_cast<int>(problem.layout);
   c.memory = static_cast<int>(problem.memory);
   c.device = problem.device;
@@ -25,6 +26,7 @@ tileglu_problem to_c(const Problem& problem) {
   c.ld_gate = problem.ld_gate;
   c.ld_up = problem.layout == Layout::kSeparate ? problem.ld_up : 0;
   c.ldy = problem.ldy;
+  put_gate_fields(problem, c);
   return c;
 }
 
@@ -64,13 +66,9 @@ Result<Call> Call::plan(const Problem& problem, const PlanOptions& options) {
 
 Status Call::run(const Operands& operands) const {
   tileglu_args args = TILEGLU_ARGS_INIT;
-  args.a = operands.a;
-  args.gate = operands.gate;
-  args.up = operands.up;
-  args.y = operands.y;
+  put_operands(operands, args);
   args.workspace = workspace_.data();
   args.workspace_bytes = workspace_.size();
-  args.stream = operands.stream;
   return from_c(tileglu_plan_run(plan_.get(), &args));
 }
 

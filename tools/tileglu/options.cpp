@@ -27,7 +27,7 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
   command.add_option("--kernel", options.kernel, "Kernel family or configuration (see 'tileglu info'), or all")
       ->type_name("NAME");
   add_choice(command, "--activation", options.activation, activation_named,
-             "silu, gelu_tanh, gelu_erf, relu, sigmoid, identity", "Gate activation");
+             "silu, gelu_tanh, gelu_erf, relu, sigmoid, identity, swiglu", "Gate activation");
   add_choice(command, "--dtype", options.dtype, dtype_named, "bf16, fp16, fp32", "Type of A and of the weights");
   add_integer(command, "--device", options.device, {.low = 0, .high = kMaxDevice}, "CUDA device");
 }

@@ -64,7 +64,8 @@ Result<std::optional<std::string>> hidden_act(const PackOptions& options, const 
     case Activation::kGeluErf: return std::optional<std::string>("gelu");
     case Activation::kRelu: return std::optional<std::string>("relu");
     case Activation::kSigmoid:
-    case Activation::kIdentity: break;
+    case Activation::kIdentity:
+    case Activation::kSwiglu: break;
   }
   return bad_argument("--activation", name_of(*options.common.activation),
                       "has no name in config.json to be stored under");

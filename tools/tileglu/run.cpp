@@ -5,6 +5,7 @@
 #include "core/format.hpp"
 #include "core/names.hpp"
 #include "environment.hpp"
+#include "gate_options.hpp"
 #include "json_output.hpp"
 #include "layer_run.hpp"
 #include "output.hpp"
@@ -18,6 +19,7 @@ namespace {
 
 struct RunOptions {
   CommonOptions common;
+  GateOptions gate;
   WeightsOptions weights;
   std::string input, input_name, output;
   std::optional<Dtype> output_dtype;
@@ -107,6 +109,7 @@ Json row_json(const RunOptions& options, const LayerResult& result) {
           {"dtype_y", name_of(result.y_dtype)},
           {"dtype_rounded", name_of(p.dtype_y)},
           {"activation", name_of(p.activation)},
+          {"rounding", name_of(p.rounding)},
           {"layout", name_of(p.layout)},
           {"backend", result.backend},
           {"kernel", result.kernel},
@@ -209,11 +212,15 @@ Result<int> run(const RunOptions& options) {
   for (const Selected& layer : selected.value()) TILEGLU_TRY(check_dtype(layer, options.common.dtype));
   const Result<ActivationSource> activation = resolve_activation(options.common.activation, checkpoint.value());
   if (!activation.ok()) return activation.status();
+  const Result<Problem> gate = with_gate(options.gate, {.activation = activation.value().activation});
+  if (!gate.ok()) return gate.status();
   TILEGLU_TRY(check_output(options, selected.value()));
 
   const LayerRequest request{.place = {.memory = memory.value(), .device = options.common.device},
                              .options = {.backend = options.common.backend, .kernel = options.common.kernel},
                              .activation = activation.value().activation,
+                             .swiglu = gate.value().swiglu,
+                             .rounding = gate.value().rounding,
                              .dtype_y = options.output_dtype,
                              .repack = options.repack,
                              .convert_input = options.convert_input,
@@ -252,6 +259,7 @@ void add_run(CLI::App& app, Action& action) {
   const auto options = std::make_shared<RunOptions>();
   CLI::App& command = *app.add_subcommand("run", "Compute gated projections of a checkpoint on an input file");
   add_common_options(command, options->common);
+  add_gate_options(command, options->gate);
   add_weights_options(command, options->weights);
   command.add_option("--input", options->input, "A [m,k]: .safetensors or .npy; layers.L.x is taken for layer L")
       ->type_name("FILE")

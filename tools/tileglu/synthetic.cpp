@@ -83,6 +83,11 @@ Result<SyntheticData> SyntheticData::make(const Problem& problem, const Syntheti
   up.seed = 3 * options.seed + 2;
   TILEGLU_TRY(
       fill_and_upload({{.matrix = gate}, {.matrix = up, .offset = data.up_offset_}}, weights.value(), problem.memory));
+  for (int set = 0; set < options.sets; ++set) {
+    Result<ExtraData> extra = ExtraData::make(problem, 3 * options.seed + 1000);
+    if (!extra.ok()) return extra.status();
+    data.extra_.push_back(std::move(extra.value()));
+  }
   data.a_ = std::move(a.value());
   data.weights_[Layout::kSeparate] = std::move(weights.value());
   return data;
@@ -123,8 +128,10 @@ Operands SyntheticData::operands(Layout layout, int set) const {
   const auto index = static_cast<std::size_t>(set);
   const auto& buffers = weights_.at(shares_separate(layout) ? Layout::kSeparate : layout);
   auto* gate = static_cast<std::byte*>(buffers[index].data());
-  if (layout != Layout::kSeparate) return {.a = a_[index].data(), .gate = gate};
-  return {.a = a_[index].data(), .gate = gate, .up = gate + up_offset_};
+  Operands operands{.a = a_[index].data(), .gate = gate};
+  if (layout == Layout::kSeparate) operands.up = gate + up_offset_;
+  extra_[index].give(operands);
+  return operands;
 }
 
 Problem SyntheticData::problem(Layout layout) const {

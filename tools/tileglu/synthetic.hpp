@@ -5,6 +5,7 @@
 
 #include "core/problem.hpp"
 #include "core/status.hpp"
+#include "extra_data.hpp"
 #include "runtime/runtime.hpp"
 
 #include <map>
@@ -20,14 +21,16 @@ struct SyntheticOptions {
 
 class SyntheticData {
  public:
-  // dtype, memory, device, m, n, k, lda and ld_gate are read from `problem`; ld_gate is the row stride of every layout.
+  // dtype, memory, device, m, n, k, lda, ld_gate and the extra operands are read from `problem`; ld_gate is the row
+  // stride of every layout.
   static Result<SyntheticData> make(const Problem& problem, const SyntheticOptions& options);
   // Lays the weights out in this way too, in every set; nothing to do the second time.
   Status add_layout(Layout layout);
-  // A and the weights of one set in a layout that was added; kSeparate always is.
+  // A, the weights and the extra operands of one set in a layout that was added; kSeparate always is.
   Operands operands(Layout layout, int set) const;
   // The problem with its layout and weight strides as these operands have them.
   Problem problem(Layout layout) const;
+  const ExtraData& extra(int set) const { return extra_[static_cast<std::size_t>(set)]; }
 
  private:
   bool shares_separate(Layout layout) const;
@@ -35,6 +38,7 @@ class SyntheticData {
   Problem problem_;
   std::size_t up_offset_ = 0;  // bytes from gate to up in kSeparate: a multiple of 16, so that both are aligned
   std::vector<runtime::Buffer> a_;
+  std::vector<ExtraData> extra_;
   std::map<Layout, std::vector<runtime::Buffer>> weights_;  // by layout, then by set
 };
 

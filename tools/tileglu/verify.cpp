@@ -7,93 +7,14 @@
 #include "environment.hpp"
 #include "json_output.hpp"
 #include "output.hpp"
-#include "verify_case.hpp"
+#include "verify_jobs.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 namespace tileglu::tool {
 namespace {
-
-struct VerifyOptions {
-  CommonOptions common;
-  ShapeOptions shape;
-  std::optional<Layout> layout;
-  std::uint64_t seed = 1;
-  double a_scale = 1;
-  bool all = false;
-  Fault fault = Fault::kNone;
-};
-
-// One line of the plan: data, and what is run on it.
-struct VerifyJob {
-  std::string model = {};
-  Problem problem = {};  // shape, dtype, strides
-  std::vector<Layout> layouts = {};
-  std::vector<Activation> activations = {};
-};
-
-constexpr Layout kLayouts[] = {Layout::kSeparate, Layout::kGateUp, Layout::kUpGate, Layout::kInterleaved1,
-                               Layout::kInterleaved8};
-constexpr Activation kActivations[] = {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf,
-                                       Activation::kRelu, Activation::kSigmoid,  Activation::kIdentity};
-constexpr Dtype kDtypes[] = {Dtype::kBf16, Dtype::kFp16, Dtype::kFp32};
-
-// Nothing, one row, around tiles of 64 and 128, widths that no vector divides, strides longer than rows.
-struct GridShape {
-  std::int64_t m, n, k, padding;
-};
-constexpr GridShape kGrid[] = {
-    {.m = 0, .n = 64, .k = 64, .padding = 0},     {.m = 5, .n = 24, .k = 0, .padding = 0},
-    {.m = 1, .n = 1, .k = 1, .padding = 0},       {.m = 1, .n = 256, .k = 512, .padding = 0},
-    {.m = 7, .n = 24, .k = 40, .padding = 8},     {.m = 63, .n = 130, .k = 65, .padding = 3},
-    {.m = 127, .n = 120, .k = 72, .padding = 0},  {.m = 128, .n = 256, .k = 128, .padding = 0},
-    {.m = 129, .n = 264, .k = 136, .padding = 8}, {.m = 300, .n = 712, .k = 640, .padding = 0}};
-
-Problem make_problem(const VerifyOptions& options, Memory memory, const GridShape& shape, Dtype dtype) {
-  return {.dtype = dtype,
-          .dtype_y = dtype,
-          .memory = memory,
-          .device = options.common.device,
-          .m = shape.m,
-          .n = shape.n,
-          .k = shape.k,
-          .lda = shape.k + shape.padding,
-          .ld_gate = shape.k + shape.padding,
-          .ld_up = shape.k + shape.padding,
-          .ldy = shape.n + shape.padding};
-}
-
-Result<std::vector<VerifyJob>> make_jobs(const VerifyOptions& options, Memory memory) {
-  std::vector<VerifyJob> jobs;
-  const CommonOptions& common = options.common;
-  const auto dtypes = common.dtype ? std::vector{*common.dtype} : std::vector(std::begin(kDtypes), std::end(kDtypes));
-  if (options.all) {
-    if (options.shape.given()) return Status(Code::kInvalidArgument, "--all brings its own shapes; leave out others");
-    for (const GridShape& shape : kGrid) {
-      for (const Dtype dtype : dtypes) {
-        VerifyJob job{.problem = make_problem(options, memory, shape, dtype)};
-        job.layouts =
-            options.layout ? std::vector{*options.layout} : std::vector(std::begin(kLayouts), std::end(kLayouts));
-        if (shape.n % 8 != 0) std::erase(job.layouts, Layout::kInterleaved8);
-        job.activations = common.activation ? std::vector{*common.activation}
-                                            : std::vector(std::begin(kActivations), std::end(kActivations));
-        jobs.push_back(std::move(job));
-      }
-    }
-    return jobs;
-  }
-  const Result<std::vector<Shape>> shapes = resolve_shapes(options.shape, {64});
-  if (!shapes.ok()) return shapes.status();
-  for (const Shape& shape : shapes.value()) {
-    const GridShape sizes{.m = shape.m, .n = shape.n, .k = shape.k, .padding = 0};
-    jobs.push_back({.model = shape.model,
-                    .problem = make_problem(options, memory, sizes, common.dtype.value_or(Dtype::kBf16)),
-                    .layouts = {options.layout.value_or(Layout::kSeparate)},
-                    .activations = {common.activation.value_or(shape.activation)}});
-  }
-  return jobs;
-}
 
 // The kernels to verify, and after them the unfused baselines of the same backends.
 Result<std::vector<PlanOptions>> make_targets(const VerifyOptions& options, Memory memory) {
@@ -129,6 +50,11 @@ Json row_json(const VerifyRow& row) {
             {"ldy", p.ldy},
             {"dtype", name_of(p.dtype)},
             {"activation", name_of(p.activation)},
+            {"alpha", p.swiglu.alpha},
+            {"limit", std::isinf(p.swiglu.limit) ? Json(nullptr) : Json(p.swiglu.limit)},
+            {"up_offset", p.swiglu.up_offset},
+            {"rounding", name_of(p.rounding)},
+            {"operands", operand_names(p)},
             {"layout", name_of(p.layout)},
             {"layout_requested", name_of(row.requested)},
             {"backend", row.backend},
@@ -146,10 +72,16 @@ Json row_json(const VerifyRow& row) {
   return json;
 }
 
+std::string gate_text(const Problem& p) {
+  const std::string operands = operand_names(p);
+  return formatted("{}{}{}{}", name_of(p.activation), p.rounding == Rounding::kUnfused ? " unfused" : "",
+                   operands.empty() ? "" : " + ", operands);
+}
+
 std::vector<std::string> row_cells(const VerifyRow& row) {
   const Problem& p = row.problem;
   std::vector<std::string> cells{row.backend.empty() ? row.kernel : row.backend + "/" + row.kernel,
-                                 formatted("{}x{}x{}", p.m, p.n, p.k), name_of(p.dtype), name_of(p.activation),
+                                 formatted("{}x{}x{}", p.m, p.n, p.k), name_of(p.dtype), gate_text(p),
                                  name_of(p.layout)};
   if (row.status == "pass" || row.status == "fail") {
     const reference::ErrorReport& e = row.verdict.error;
@@ -181,13 +113,13 @@ void run_job(const VerifyOptions& options, const VerifyJob& job, const std::vect
     return add(
         {.problem = job.problem, .status = "error", .reason = base.status().text(), .code = base.status().code()});
   }
-  for (const Activation activation : job.activations) {
+  for (const VerifyGate& gate : job.gates) {
     for (const Layout layout : job.layouts) {
       for (const PlanOptions& target : targets) {
         const bool chosen = !rounds_early(target.kernel) || targets.size() == 1;
         add(verify_one(base.value(), {.options = target,
                                       .layout = layout,
-                                      .activation = activation,
+                                      .gate = gate,
                                       // In a grid each layout is its own line; a kernel that cannot do it skips it.
                                       .any_layout = !options.all,
                                       .fault = chosen ? options.fault : Fault::kNone}));
@@ -268,10 +200,12 @@ void add_verify(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("verify", "Check kernels against an fp64 reference");
   add_common_options(command, options->common);
   add_shape_options(command, options->shape, 0);
+  add_gate_options(command, options->gate);
+  add_operand_options(command, options->gate);
   add_layout_option(command, options->layout, "Layout of the weights");
   add_seed_option(command, options->seed);
   add_number(command, "--a-scale", options->a_scale, {.low = 1e-6, .high = 1e6}, "Standard deviation of A");
-  command.add_flag("--all", options->all, "Ragged shapes x layouts x activations x dtypes");
+  command.add_flag("--all", options->all, "Ragged shapes x layouts x activations x dtypes, and operands x roundings");
   add_choice(command, "--inject-fault", options->fault, fault_named, kFaultNames, "Spoil the result")->group("");
   command.callback([options, &action] { action = {"verify", [options] { return verify(*options); }}; });
 }

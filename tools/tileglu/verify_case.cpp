@@ -14,6 +14,7 @@ Status run_and_judge(VerifyBase& base, const VerifyTarget& target, const Call& c
   TILEGLU_TRY(output.value().poison());
   Result<runtime::Stream> stream = runtime::Stream::make(problem.memory, problem.device);
   TILEGLU_TRY(stream.status());
+  TILEGLU_TRY(base.data().extra(0).poison());
   Operands operands = base.data().operands(problem.layout, 0);
   operands.y = output.value().y();
   operands.stream = stream.value().handle();
@@ -21,16 +22,19 @@ Status run_and_judge(VerifyBase& base, const VerifyTarget& target, const Call& c
   TILEGLU_TRY(stream.value().synchronize());
   TILEGLU_TRY(output.value().download());
   inject(target.fault, problem, base.preactivations(), output.value().host_y());
-  const Yardstick& yardstick = base.yardstick(problem.activation);
+  const Yardstick& yardstick = base.yardstick(target.gate);
   row.unfused = yardstick.unfused;
   row.rounded = yardstick.rounded;
   row.verdict =
       judge(problem, yardstick,
             {.kernel = row.kernel, .y = output.value().host_y(), .guards_intact = output.value().guards_intact()});
-  if (!row.verdict.pass) {
-    row.status = "fail";
-    row.reason = row.verdict.reason;
+  row.reason = row.verdict.reason;
+  if (row.reason.empty() && problem.extra.preactivations) {
+    const Result<reference::Preactivations> saved = base.data().extra(0).saved();
+    TILEGLU_TRY(saved.status());
+    row.reason = saved_reason(problem, saved.value(), base.preactivations(), yardstick.noise);
   }
+  if (!row.reason.empty()) row.status = "fail";
   return {};
 }
 
@@ -59,24 +63,25 @@ Result<VerifyBase> VerifyBase::make(const Problem& problem, const SyntheticOptio
   return base;
 }
 
-const Yardstick& VerifyBase::yardstick(Activation activation) {
-  if (activation_ != activation) {
-    yardstick_ = make_yardstick(problem(Layout::kSeparate, activation), preactivations_);
-    activation_ = activation;
+const Yardstick& VerifyBase::yardstick(const VerifyGate& gate) {
+  if (gate_ != gate) {
+    yardstick_ = make_yardstick(problem(Layout::kSeparate, gate), preactivations_);
+    gate_ = gate;
   }
   return yardstick_;
 }
 
-Problem VerifyBase::problem(Layout layout, Activation activation) const {
+Problem VerifyBase::problem(Layout layout, const VerifyGate& gate) const {
   Problem problem = data_.problem(layout);
-  problem.activation = activation;
+  problem.activation = gate.activation;
+  problem.swiglu = gate.swiglu;
+  problem.rounding = gate.rounding;
   return problem;
 }
 
 VerifyRow verify_one(VerifyBase& base, const VerifyTarget& target) {
-  VerifyRow row{.problem = base.problem(target.layout, target.activation),
-                .requested = target.layout,
-                .kernel = target.options.kernel};
+  VerifyRow row{
+      .problem = base.problem(target.layout, target.gate), .requested = target.layout, .kernel = target.options.kernel};
   const auto stop = [&](const char* how, const Status& status) {
     row.status = how;
     row.reason = status.text();
@@ -86,7 +91,7 @@ VerifyRow verify_one(VerifyBase& base, const VerifyTarget& target) {
   const Result<Layout> layout =
       layout_for(row.problem, target.options, layouts_to_try(target.layout, target.any_layout));
   if (!layout.ok()) return stop(layout.status().code() == Code::kNotSupported ? "skipped" : "error", layout.status());
-  row.problem = base.problem(layout.value(), target.activation);
+  row.problem = base.problem(layout.value(), target.gate);
   if (const Status laid_out = base.data().add_layout(layout.value()); !laid_out.ok()) return stop("error", laid_out);
   const Result<Call> call = Call::plan(row.problem, target.options);
   if (!call.ok()) return stop("error", call.status());

@@ -14,20 +14,29 @@
 
 namespace tileglu::tool {
 
-// Data and references of one shape and dtype; the activations and layouts on it share them.
+// How the gate is computed.
+struct VerifyGate {
+  Activation activation = Activation::kSilu;
+  SwigluNumbers swiglu = {};
+  Rounding rounding = Rounding::kOnce;
+
+  bool operator==(const VerifyGate&) const = default;
+};
+
+// Data and references of one shape, dtype and set of operands; the gates and layouts on it share them.
 class VerifyBase {
  public:
   static Result<VerifyBase> make(const Problem& problem, const SyntheticOptions& options);
   SyntheticData& data() { return data_; }
   const reference::Preactivations& preactivations() const { return preactivations_; }
-  // Of this activation; kept until the next one is asked for.
-  const Yardstick& yardstick(Activation activation);
-  Problem problem(Layout layout, Activation activation) const;
+  // Of this gate; kept until the next one is asked for.
+  const Yardstick& yardstick(const VerifyGate& gate);
+  Problem problem(Layout layout, const VerifyGate& gate) const;
 
  private:
   SyntheticData data_;
   reference::Preactivations preactivations_;
-  std::optional<Activation> activation_;
+  std::optional<VerifyGate> gate_;
   Yardstick yardstick_;
 };
 
@@ -46,7 +55,7 @@ struct VerifyRow {
 struct VerifyTarget {
   PlanOptions options;
   Layout layout = Layout::kSeparate;
-  Activation activation = Activation::kSilu;
+  VerifyGate gate = {};
   bool any_layout = true;  // weights are laid out anew if the kernel needs another layout
   Fault fault = Fault::kNone;
 };

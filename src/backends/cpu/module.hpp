@@ -18,6 +18,6 @@ struct Module {
 inline constexpr char kModuleFile[] = "libtileglu_cpu.so";
 inline constexpr char kModuleSymbol[] = "tileglu_cpu_module";  // a const Module
 // The number counts changes of what crosses the border: Module, Plan, Problem, Operands, PlanOptions, Status.
-inline constexpr char kModuleTag[] = "tileglu " TILEGLU_BUILD_VERSION ", " TILEGLU_BUILD_COMPILER ", interface 1";
+inline constexpr char kModuleTag[] = "tileglu " TILEGLU_BUILD_VERSION ", " TILEGLU_BUILD_COMPILER ", interface 2";
 
 }  // namespace tileglu::cpu

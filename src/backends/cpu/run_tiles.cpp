@@ -70,21 +70,57 @@ class Worker {
   }
 
   void run_tile(const Tile& tile, std::int64_t panel) {
+    const Sums sums = plan_.problem.k == 0 ? no_sums(tile) : sums_of(tile, panel);
+    if (plan_.problem.extra.any()) add_extra(tile, sums);
+    const Problem& p = plan_.problem;
+    plan_.simd->finish[Simd::index(p.rounding)][Simd::index(p.activation)][Simd::index(p.dtype_y)](
+        {.swiglu = p.swiglu,
+         .gate = sums.gate,
+         .up = sums.up,
+         .sums_ld = sums.ld,
+         .rows = tile.rows,
+         .columns = tile.columns,
+         .y = offset(operands_.y, tile.row * p.ldy + tile.column, p.dtype_y),
+         .ldy = p.ldy});
+  }
+
+ private:
+  // Gate and up of a tile, fp32.
+  struct Sums {
+    float *gate, *up;
+    std::int64_t ld;
+  };
+
+  Sums sums_of(const Tile& tile, std::int64_t panel) {
     const Problem& p = plan_.problem;
     const void* a = plan_.needs.a_bytes > 0
                         ? static_cast<const void*>(panel_ + (tile.row - panel) * row_bytes(plan_.needs.a_bytes))
                         : offset(operands_.a, tile.row * p.lda, p.dtype);
-    FinishTile finish = plan_.by_dots()                ? dot_sums(tile, static_cast<const float*>(a))
-                        : plan_.needs.weight_bytes > 0 ? staged_matmul_sums(tile, a)
-                                                       : matmul_sums(tile, a);
-    finish.rows = tile.rows;
-    finish.columns = tile.columns;
-    finish.y = offset(operands_.y, tile.row * p.ldy + tile.column, p.dtype_y);
-    finish.ldy = p.ldy;
-    plan_.simd->finish[Simd::index(p.activation)][Simd::index(p.dtype_y)](finish);
+    if (plan_.by_dots()) return dot_sums(tile, static_cast<const float*>(a));
+    return plan_.needs.weight_bytes > 0 ? staged_matmul_sums(tile, a) : matmul_sums(tile, a);
   }
 
- private:
+  // k = 0: nothing but what is added.
+  Sums no_sums(const Tile& tile) const {
+    std::fill_n(sums_, 2 * tile.rows * tile.columns, 0.0F);
+    return side_by_side(tile);
+  }
+
+  void add_extra(const Tile& tile, const Sums& sums) const {
+    const Problem& p = plan_.problem;
+    for (const bool is_up : {false, true}) {
+      plan_.simd->extra[Simd::index(p.dtype)]({.sums = is_up ? sums.up : sums.gate,
+                                               .sums_ld = sums.ld,
+                                               .rows = tile.rows,
+                                               .columns = tile.columns,
+                                               .row = tile.row,
+                                               .column = tile.column,
+                                               .bias = is_up ? operands_.bias_up : operands_.bias_gate,
+                                               .add = add_half(p, operands_, is_up),
+                                               .save = pre_half(p, operands_, is_up)});
+    }
+  }
+
   std::int64_t row_bytes(std::size_t element_bytes) const {
     return plan_.problem.k * static_cast<std::int64_t>(element_bytes);
   }
@@ -99,11 +135,11 @@ class Worker {
   }
 
   // Gate in the first half of each row of sums, up in the second.
-  FinishTile side_by_side(const Tile& tile) const {
-    return {.gate = sums_, .up = sums_ + tile.columns, .sums_ld = 2 * tile.columns};
+  Sums side_by_side(const Tile& tile) const {
+    return {.gate = sums_, .up = sums_ + tile.columns, .ld = 2 * tile.columns};
   }
 
-  FinishTile dot_sums(const Tile& tile, const float* a) const {
+  Sums dot_sums(const Tile& tile, const float* a) const {
     for (std::size_t half = 0; half < 2; ++half) {
       WeightRows weights = halves_[half];
       weights.first = tile.column;
@@ -119,21 +155,21 @@ class Worker {
     return side_by_side(tile);
   }
 
-  FinishTile staged_matmul_sums(const Tile& tile, const void* a) {
+  Sums staged_matmul_sums(const Tile& tile, const void* a) {
     stage_weights(tile);
     call(tile, 0)(a, scratch_ + plan_.blocking.weights_offset, sums_);
     return side_by_side(tile);
   }
 
   // One matrix of sums for gate and one for up: oneDNN's best code wants matrices without gaps.
-  FinishTile matmul_sums(const Tile& tile, const void* a) {
+  Sums matmul_sums(const Tile& tile, const void* a) {
     float* sums[2] = {sums_, sums_ + tile.rows * tile.columns};
     for (std::size_t half = 0; half < 2; ++half) {
       const WeightRows& weights = halves_[half];
       const std::int64_t first = weights.half.row(tile.column) * weights.ld;
       call(tile, half)(a, offset(weights.base, first, plan_.problem.dtype), sums[half]);
     }
-    return {.gate = sums[0], .up = sums[1], .sums_ld = tile.columns};
+    return {.gate = sums[0], .up = sums[1], .ld = tile.columns};
   }
 
   // Gate rows of the block, then up rows. Consecutive tiles mostly share them.

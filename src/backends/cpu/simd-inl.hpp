@@ -151,32 +151,88 @@ void dot(const DotTile& tile) {
 
 // --- The end of a tile ----------------------------------------------------------------------------------------------
 
-template <class Act, class Y>
+// Calls body(i, element) for the tile's columns of a row of `half`, the second an index into its matrix.
+template <class Pointer, class Body>
+void for_columns(const ColumnHalf<Pointer>& half, const ExtraTile& tile, std::int64_t row, Body body) {
+  const std::int64_t first = half.index(tile.row + row, tile.column);
+  if (half.columns.group == 1) {
+    for (std::int64_t i = 0; i < tile.columns; ++i) body(i, first + i * half.columns.pitch);
+  } else {
+    for (std::int64_t i = 0; i < tile.columns; ++i) body(i, half.index(tile.row + row, tile.column + i));
+  }
+}
+
+template <class T>
+void extra(const ExtraTile& tile) {
+  const T* bias = tile.bias != nullptr ? static_cast<const T*>(tile.bias) + tile.column : nullptr;
+  const T* add = static_cast<const T*>(tile.add.base);
+  T* saved = static_cast<T*>(tile.save.base);
+  for (std::int64_t row = 0; row < tile.rows; ++row) {
+    float* sums = tile.sums + row * tile.sums_ld;
+    if (bias != nullptr) {
+      for (std::int64_t i = 0; i < tile.columns; ++i) sums[i] += widen(bias[i]);
+    }
+    if (add != nullptr) {
+      for_columns(tile.add, tile, row, [&](std::int64_t i, std::int64_t element) { sums[i] += widen(add[element]); });
+    }
+    if (saved != nullptr) {
+      for_columns(tile.save, tile, row,
+                  [&](std::int64_t i, std::int64_t element) { saved[element] = narrow<T>(sums[i]); });
+    }
+  }
+}
+
+template <Rounding kRounding, class Act, class Y>
 void finish(const FinishTile& tile) {
-  constexpr Act kAct;
+  Act act;
+  if constexpr (std::is_same_v<Act, Swiglu>) act.numbers = tile.swiglu;
+  const auto round = [](float x) { return widen(narrow<Y>(x)); };
   for (std::int64_t row = 0; row < tile.rows; ++row) {
     const float* gate = tile.gate + row * tile.sums_ld;
     const float* up = tile.up + row * tile.sums_ld;
     Y* y = static_cast<Y*>(tile.y) + row * tile.ldy;
 #pragma omp simd
-    for (std::int64_t i = 0; i < tile.columns; ++i) y[i] = narrow<Y>(kAct(gate[i]) * up[i]);
+    for (std::int64_t i = 0; i < tile.columns; ++i) {
+      if constexpr (kRounding == Rounding::kOnce) {
+        y[i] = narrow<Y>(gated(act, gate[i], up[i]));
+      } else {
+        y[i] = narrow<Y>(gated_unfused(act, gate[i], up[i], round));
+      }
+    }
   }
 }
 
+using Finish = void (*)(const FinishTile&);
+template <Rounding kRounding, class Act>
+constexpr void list_finish(Finish (&by_type)[3]) {
+  by_type[0] = finish<kRounding, Act, Bf16>;
+  by_type[1] = finish<kRounding, Act, Fp16>;
+  by_type[2] = finish<kRounding, Act, float>;
+}
+template <Rounding kRounding>
+constexpr void list_finish(Finish (&by_activation)[7][3]) {
+  list_finish<kRounding, Silu>(by_activation[0]);
+  list_finish<kRounding, GeluTanh>(by_activation[1]);
+  list_finish<kRounding, GeluErf>(by_activation[2]);
+  list_finish<kRounding, Relu>(by_activation[3]);
+  list_finish<kRounding, Sigmoid>(by_activation[4]);
+  list_finish<kRounding, Identity>(by_activation[5]);
+  list_finish<kRounding, Swiglu>(by_activation[6]);
+}
+
 constexpr Simd make_simd(const char* name, bool (*supported)()) {
-  return {
+  Simd simd{
       .name = name,
       .supported = supported,
       .widen_row = {widen_row<Bf16>, widen_row<Fp16>, widen_row<float>},
       .prepare_row = {prepare_row<Bf16>, prepare_row<Fp16>, prepare_row<float>},
       .dot = {dot<Bf16>, dot<Fp16>, dot<float>},
-      .finish = {{finish<Silu, Bf16>, finish<Silu, Fp16>, finish<Silu, float>},
-                 {finish<GeluTanh, Bf16>, finish<GeluTanh, Fp16>, finish<GeluTanh, float>},
-                 {finish<GeluErf, Bf16>, finish<GeluErf, Fp16>, finish<GeluErf, float>},
-                 {finish<Relu, Bf16>, finish<Relu, Fp16>, finish<Relu, float>},
-                 {finish<Sigmoid, Bf16>, finish<Sigmoid, Fp16>, finish<Sigmoid, float>},
-                 {finish<Identity, Bf16>, finish<Identity, Fp16>, finish<Identity, float>}},
+      .extra = {extra<Bf16>, extra<Fp16>, extra<float>},
+      .finish = {},
   };
+  list_finish<Rounding::kOnce>(simd.finish[0]);
+  list_finish<Rounding::kUnfused>(simd.finish[1]);
+  return simd;
 }
 
 }  // namespace tileglu::cpu::TILEGLU_SIMD_NAMESPACE

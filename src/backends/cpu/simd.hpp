@@ -26,8 +26,19 @@ struct DotTile {
   std::int64_t sums_ld = 0;
 };
 
-// y = act(gate) * up, rounded once.
+// Biases and addend onto the sums of one half, which are then saved. Tile (0, 0) is element (row, column) of the half.
+struct ExtraTile {
+  float* sums = nullptr;
+  std::int64_t sums_ld = 0, rows = 0, columns = 0;
+  std::int64_t row = 0, column = 0;
+  const void* bias = nullptr;   // of the half's column 0; each of the three may be missing
+  ColumnHalf<const void*> add;  // base null: missing
+  ColumnHalf<void*> save;
+};
+
+// y = gated(act, gate, up), rounded once or step by step.
 struct FinishTile {
+  SwigluNumbers swiglu;
   const float *gate = nullptr, *up = nullptr;
   std::int64_t sums_ld = 0;  // row stride of both
   std::int64_t rows = 0, columns = 0;
@@ -42,8 +53,10 @@ struct Simd {
   void (*widen_row[3])(const void* source, std::int64_t k, float* destination);
   void (*prepare_row[3])(const void* source, std::int64_t k, float* destination);
   void (*dot[3])(const DotTile& tile);
-  void (*finish[6][3])(const FinishTile& tile);
+  void (*extra[3])(const ExtraTile& tile);
+  void (*finish[2][7][3])(const FinishTile& tile);  // by rounding, activation, type of y
 
+  static std::size_t index(Rounding rounding) { return static_cast<std::size_t>(rounding) - 1; }
   static std::size_t index(Dtype dtype) { return static_cast<std::size_t>(dtype) - 1; }
   static std::size_t index(Activation activation) { return static_cast<std::size_t>(activation) - 1; }
 };

@@ -81,7 +81,7 @@ Result<TilePlan> build(const Problem& problem, const std::string& kernel, const 
                 .needs = needs,
                 .blocking = choose_blocks(problem, needs, max_threads),
                 .matmuls = {}};
-  if (!plan.by_dots()) TILEGLU_TRY(make_matmuls(plan));
+  if (!plan.by_dots() && problem.k > 0) TILEGLU_TRY(make_matmuls(plan));
   lay_out_workspace(problem, plan.needs, plan.blocking);
   return plan;
 }
@@ -99,8 +99,10 @@ Result<TilePlan> make_tile_plan(const Problem& problem, const std::string& kerne
   const Result<std::string> chosen = choose_kernel(problem, kernel);
   if (!chosen.ok()) return chosen.status();
   if (chosen.value() == kKernels[1]) {
-    return build(problem, chosen.value(), {.a_bytes = sizeof(float), .few_rows = true}, max_threads);
+    return build(problem, chosen.value(), {.a_bytes = problem.k > 0 ? sizeof(float) : 0, .few_rows = true},
+                 max_threads);
   }
+  if (problem.k == 0) return build(problem, chosen.value(), {}, max_threads);
   const auto attempt = [&](Reading reading) {
     return build(problem, chosen.value(), matmul_needs(problem, reading), max_threads);
   };

@@ -3,6 +3,7 @@
 
 #include "backends/cpu/matmul.hpp"
 #include "backends/cpu/simd.hpp"
+#include "core/format.hpp"
 
 #include <omp.h>
 
@@ -105,13 +106,15 @@ class UnfusedPlan final : public Plan {
   }
   // One row: act(pair[0..n)) * pair[n..2n), rounded to the type of Y.
   void finish(Activation activation, const float* pair, void* y, std::int64_t ldy) const {
-    simd_.finish[Simd::index(activation)][Simd::index(problem_.dtype_y)]({.gate = pair,
-                                                                          .up = pair + problem_.n,
-                                                                          .sums_ld = 2 * problem_.n,
-                                                                          .rows = 1,
-                                                                          .columns = problem_.n,
-                                                                          .y = y,
-                                                                          .ldy = ldy});
+    simd_.finish[Simd::index(Rounding::kOnce)][Simd::index(activation)][Simd::index(problem_.dtype_y)](
+        {.swiglu = {},
+         .gate = pair,
+         .up = pair + problem_.n,
+         .sums_ld = 2 * problem_.n,
+         .rows = 1,
+         .columns = problem_.n,
+         .y = y,
+         .ldy = ldy});
   }
 
   void store_half(const float* sums, std::size_t half, void* workspace) const {
@@ -169,6 +172,10 @@ Parts lay_out(const Problem& p, bool widened, std::size_t scratch_bytes, int thr
 }  // namespace
 
 Result<std::unique_ptr<Plan>> make_unfused_plan(const Problem& problem, int threads) {
+  if (problem.extra.any() || problem.activation == Activation::kSwiglu) {
+    return Status(Code::kNotSupported,
+                  formatted("kernel={} takes neither activation=swiglu nor operands (a baseline)", kUnfusedKernel));
+  }
   // In place only where both halves are matrices of one stride and oneDNN multiplies their type.
   const bool in_place = problem.dtype != Dtype::kFp16 && gate_rows(problem.layout, problem.n).group == 1 &&
                         (is_single_matrix(problem.layout) || problem.ld_gate == problem.ld_up);

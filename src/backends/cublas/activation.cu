@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // One kernel template for every element type, activation and column pattern; bound by memory, so the pattern is a
-// run-time value. All offsets are 64-bit, and the grid strides over both axes (field case C02).
+// run-time value. All offsets are 64-bit (field case C02). What takes more than an activation is finish.cu's.
 #include "backends/cublas/activation.hpp"
+#include "backends/cublas/elementwise.cuh"
 #include "core/activation.hpp"
 #include "runtime/device_guard.hpp"
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
-#include <algorithm>
-#include <type_traits>
-
 namespace tileglu::cublas {
 namespace {
-
-constexpr int kThreads = 256;
-constexpr std::int64_t kMaxGrid = 65535;
-constexpr std::int64_t kBlocksPerSm = 32;  // four times what is resident: even loads without millions of blocks
 
 struct Arguments {
   const void* gate;
@@ -31,26 +22,6 @@ template <class T, int Count>
 struct alignas(sizeof(T) * Count < 16 ? sizeof(T) * Count : 16) Pack {
   T element[Count];
 };
-
-__device__ float to_float(float x) {
-  return x;
-}
-__device__ float to_float(__half x) {
-  return __half2float(x);
-}
-__device__ float to_float(__nv_bfloat16 x) {
-  return __bfloat162float(x);
-}
-template <class T>
-__device__ T from_float(float x) {
-  if constexpr (std::is_same_v<T, __half>) {
-    return __float2half_rn(x);
-  } else if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-    return __float2bfloat16_rn(x);
-  } else {
-    return x;
-  }
-}
 
 // Gate and up of `Vector` consecutive columns.
 template <class In, int Vector>
@@ -119,7 +90,7 @@ constexpr int kVector = 16 / static_cast<int>(sizeof(In));
 
 template <class In, class Out>
 const void* pick_kernel(const ElementwiseShape& shape, bool vectors) {
-  return visit_activation(shape.activation, [&](auto function) -> const void* {
+  return visit_activation(shape.activation, {}, [&](auto function) -> const void* {
     using Function = decltype(function);
     if (shape.multiply) {
       return vectors ? reinterpret_cast<const void*>(&elementwise<In, Out, Function, kVector<In>, true>)
@@ -185,18 +156,10 @@ Status Elementwise::run(const ElementwiseOperands& operands, cudaStream_t stream
                       .ld_in = shape_.ld_in,
                       .ld_out = shape_.ld_out,
                       .columns = shape_.columns};
-  const std::int64_t vectors = shape_.n / vector_;
-  int wide = 1;
-  while (wide < kThreads && wide < vectors) wide *= 2;
-  const int tall = kThreads / wide;
-  const std::int64_t blocks = std::min(kMaxGrid, kBlocksPerSm * shape_.sm_count);
-  const std::int64_t across = std::min(blocks, (vectors + wide - 1) / wide);
-  const std::int64_t down = std::min(std::max<std::int64_t>(1, blocks / across), (arguments.m + tall - 1) / tall);
+  const Grid grid = grid_over(arguments.m, shape_.n / vector_, shape_.sm_count);
   void* parameters[] = {&arguments};
-  return runtime::cuda_check(
-      cudaLaunchKernel(kernel_, dim3(static_cast<unsigned>(across), static_cast<unsigned>(down)),
-                       dim3(static_cast<unsigned>(wide), static_cast<unsigned>(tall)), parameters, 0, stream),
-      "launching the activation kernel");
+  return runtime::cuda_check(cudaLaunchKernel(kernel_, grid.blocks, grid.threads, parameters, 0, stream),
+                             "launching the activation kernel");
 }
 
 }  // namespace tileglu::cublas

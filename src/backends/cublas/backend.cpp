@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cublas backend, the unfused path: GEMMs through cuBLASLt into an intermediate of the input dtype, then the
-// activation kernel. Three ways, by name:
-//   merged              one GEMM over all 2n weight rows, one kernel for act(gate) * up  (vLLM, SGLang)
+// The cublas backend, the unfused path: GEMMs through cuBLASLt into an intermediate, then element-wise kernels. By
+// name:
+//   fp32_merged         one GEMM over all 2n weight rows into fp32, one kernel for the rest: rounds as the problem says
+//   fp32_two_gemms      the same with one GEMM for each half
+// and what others do, never picked by itself, with an intermediate of the input dtype:
+//   merged              one GEMM, one kernel for act(gate) * up (vLLM, SGLang)
 //   two_gemms           one GEMM for each half, the same kernel
 //   two_gemms_silu_mul  as two_gemms, but act(gate) and the product are kernels of their own, each rounding its result
-//                       (PyTorch eager); a baseline, never picked by itself
+//                       (PyTorch eager)
 #include "backends/backend.hpp"
 
 #include "backends/cublas/work.hpp"
@@ -23,7 +26,8 @@ namespace {
 constexpr int kMinCapabilityMajor = 8;
 
 std::span<const std::string> kernels() {
-  static const std::array<std::string, 3> names{"merged", "two_gemms", "two_gemms_silu_mul"};
+  static const std::array<std::string, 5> names{"fp32_merged", "fp32_two_gemms", "merged", "two_gemms",
+                                                "two_gemms_silu_mul"};
   return names;
 }
 
@@ -54,6 +58,7 @@ class CublasPlan final : public Plan {
                                 static_cast<const char*>(weights) + part.weight_offset, workspace + part.result_offset,
                                 workspace + work_.scratch_offset, stream));
     }
+    if (work_.finish) return finish(operands, row, workspace);
     for (const Step& step : work_.steps) {
       char* gate = workspace + step.gate_offset;
       void* out = step.to_y ? static_cast<char*>(operands.y) + y_offset : gate;
@@ -61,6 +66,27 @@ class CublasPlan final : public Plan {
           step.kernel.run({.m = work_.rows, .gate = gate, .up = workspace + step.up_offset, .out = out}, stream));
     }
     return {};
+  }
+
+  Status finish(const Operands& operands, std::int64_t row, const char* workspace) const {
+    const auto half = [&](bool is_up) {
+      FinishHalf made{
+          .sums = {.base = problem_.k > 0 ? workspace + (is_up ? work_.up_offset : work_.gate_offset) : nullptr,
+                   .ld = work_.ld,
+                   .columns = is_up ? work_.up_columns : work_.gate_columns},
+          .bias = is_up ? operands.bias_up : operands.bias_gate,
+          .add = add_half(problem_, operands, is_up),
+          .pre = pre_half(problem_, operands, is_up)};
+      const auto element = static_cast<std::int64_t>(size_of(problem_.dtype));
+      if (made.add.base != nullptr)
+        made.add.base = static_cast<const char*>(made.add.base) + row * made.add.ld * element;
+      if (made.pre.base != nullptr) made.pre.base = static_cast<char*>(made.pre.base) + row * made.pre.ld * element;
+      return made;
+    };
+    const auto y_offset = static_cast<std::size_t>(row * problem_.ldy) * size_of(problem_.dtype_y);
+    return work_.finish->run(
+        {.m = work_.rows, .gate = half(false), .up = half(true), .y = static_cast<char*>(operands.y) + y_offset},
+        static_cast<cudaStream_t>(operands.stream));
   }
 
   Problem problem_;
@@ -89,17 +115,26 @@ Status available() {
 
 Result<Kernel> pick_kernel(const Problem& problem, const std::string& name) {
   const std::span<const std::string> names = kernels();
-  if (name.empty()) return is_single_matrix(problem.layout) ? kMerged : kTwoGemms;
+  if (name.empty()) return is_single_matrix(problem.layout) ? kFp32Merged : kFp32TwoGemms;
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {
     return Status{Code::kInvalidArgument, formatted("kernel={} is none of {}", name, joined(names))};
   }
   const auto kernel = static_cast<Kernel>(found - names.begin());
-  if (kernel == kMerged && !is_single_matrix(problem.layout)) {
-    return Status{Code::kNotSupported, "kernel=merged needs gate and up rows in one matrix, not layout=separate"};
+  const bool merged = kernel == kMerged || kernel == kFp32Merged;
+  if (merged && !is_single_matrix(problem.layout)) {
+    return Status{Code::kNotSupported,
+                  formatted("kernel={} needs gate and up rows in one matrix, not layout=separate", name)};
   }
-  if (kernel != kMerged && problem.layout == Layout::kInterleaved8) {
+  if (!merged && problem.layout == Layout::kInterleaved8) {
     return Status{Code::kNotSupported, formatted("kernel={} cannot address one half of layout=interleaved_8", name)};
+  }
+  const bool baseline = kernel != kFp32Merged && kernel != kFp32TwoGemms;
+  const bool rounds_so = problem.rounding == Rounding::kOnce || kernel == kTwoGemmsSiluMul;
+  if (baseline && (problem.extra.any() || problem.activation == Activation::kSwiglu || !rounds_so)) {
+    return Status{Code::kNotSupported, formatted("kernel={} is a baseline: no operands, activation=swiglu or rounding "
+                                                 "other than its own (tileglu_rounding)",
+                                                 name)};
   }
   return kernel;
 }

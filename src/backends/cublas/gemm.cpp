@@ -88,7 +88,7 @@ Result<Gemm> Gemm::make(const GemmShape& shape, int max_algorithms) {
   TILEGLU_TRY(assign(gemm.product_, make_product()));
   TILEGLU_TRY(assign(gemm.weights_, make_matrix(shape.dtype, shape.n, shape.k, shape.ldw)));
   TILEGLU_TRY(assign(gemm.tokens_, make_matrix(shape.dtype, shape.m, shape.k, shape.lda)));
-  TILEGLU_TRY(assign(gemm.result_, make_matrix(shape.dtype, shape.m, shape.n, shape.ldd)));
+  TILEGLU_TRY(assign(gemm.result_, make_matrix(shape.dtype_d, shape.m, shape.n, shape.ldd)));
   TILEGLU_TRY(assign(preference, make_preference(shape)));
 
   gemm.found_.resize(static_cast<std::size_t>(std::clamp(max_algorithms, 1, kMaxAlgorithms)));
@@ -101,11 +101,12 @@ Result<Gemm> Gemm::make(const GemmShape& shape, int max_algorithms) {
     return result.state != CUBLAS_STATUS_SUCCESS || result.workspaceSize > kMaxScratchBytes;
   });
   if (!gemm.found_.empty()) return gemm;
-  return Status{Code::kNotSupported,
-                formatted("{} offers no algorithm for m={}, n={}, k={}, {}, row strides {}, {}, {}, bases aligned to "
-                          "{} and {} bytes (cublasLtMatmulAlgoGetHeuristic: {})",
-                          description(), shape.m, shape.n, shape.k, name_of(shape.dtype), shape.lda, shape.ldw,
-                          shape.ldd, shape.align_a, shape.align_w, api().status_name(asked))};
+  return Status{
+      Code::kNotSupported,
+      formatted("{} offers no algorithm for m={}, n={}, k={}, {} to {}, row strides {}, {}, {}, bases aligned to "
+                "{} and {} bytes (cublasLtMatmulAlgoGetHeuristic: {})",
+                description(), shape.m, shape.n, shape.k, name_of(shape.dtype), name_of(shape.dtype_d), shape.lda,
+                shape.ldw, shape.ldd, shape.align_a, shape.align_w, api().status_name(asked))};
 }
 
 Status Gemm::run(const void* a, const void* w, void* d, void* scratch, cudaStream_t stream, int algorithm) const {
@@ -132,6 +133,7 @@ Result<GemmOnly> GemmOnly::make(const Problem& problem) {
   }
   const std::int64_t columns = padded_columns(problem.dtype, 2 * problem.n);
   const Result<Gemm> gemm = Gemm::make({.dtype = problem.dtype,
+                                        .dtype_d = problem.dtype,
                                         .device = problem.device,
                                         .m = problem.m,
                                         .n = 2 * problem.n,

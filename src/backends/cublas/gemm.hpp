@@ -12,7 +12,8 @@
 namespace tileglu::cublas {
 
 struct GemmShape {
-  Dtype dtype = Dtype::kBf16;  // of A, W and D
+  Dtype dtype = Dtype::kBf16;    // of A and W
+  Dtype dtype_d = Dtype::kBf16;  // of D: the same, or fp32
   int device = 0;
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t lda = 0, ldw = 0, ldd = 0;  // elements

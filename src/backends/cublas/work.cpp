@@ -18,8 +18,8 @@ std::int64_t slice_rows(std::int64_t m, std::int64_t ld) {
 }
 
 // The workspace is carved up here and nowhere else: the results of the GEMMs, then scratch for cuBLASLt.
-void lay_out_workspace(Dtype dtype, Work& work) {
-  const std::size_t result = round_to_part(static_cast<std::size_t>(work.rows * work.ld) * size_of(dtype));
+void lay_out_workspace(Work& work) {
+  const std::size_t result = round_to_part(static_cast<std::size_t>(work.rows * work.ld) * size_of(work.between));
   std::size_t scratch = 0;
   for (std::size_t i = 0; i < work.parts.size(); ++i) {
     work.parts[i].result_offset = i * result;
@@ -53,6 +53,7 @@ Status add_part(const Problem& problem, const WeightRows& weights, Work& work) {
   const std::int64_t weight_offset = weights.first_element * size;
   const std::int64_t slice_offset = work.rows < problem.m ? problem.lda * size : 0;
   Result<Gemm> gemm = Gemm::make({.dtype = problem.dtype,
+                                  .dtype_d = work.between,
                                   .device = problem.device,
                                   .m = work.rows,
                                   .n = weights.count,
@@ -70,9 +71,15 @@ Status add_part(const Problem& problem, const WeightRows& weights, Work& work) {
   return {};
 }
 
+Status add_parts(const Problem& problem, bool merged, Work& work) {
+  if (merged) return add_part(problem, all_rows(problem), work);
+  TILEGLU_TRY(add_part(problem, half_rows(problem, false), work));
+  return add_part(problem, half_rows(problem, true), work);
+}
+
 // The shape that all element-wise kernels of a plan start from: separate halves, ending in y.
 ElementwiseShape elementwise_shape(const Problem& problem, const Work& work, int sm_count) {
-  return {.dtype_in = problem.dtype,
+  return {.dtype_in = work.between,
           .dtype_out = problem.dtype_y,
           .activation = problem.activation,
           .n = problem.n,
@@ -93,7 +100,7 @@ Status add_step(const ElementwiseShape& shape, Step step, Work& work) {
 
 Status add_merged_step(const Problem& problem, ElementwiseShape shape, Work& work) {
   Step step;
-  const std::size_t half = static_cast<std::size_t>(problem.n) * size_of(problem.dtype);
+  const std::size_t half = static_cast<std::size_t>(problem.n) * size_of(work.between);
   switch (problem.layout) {
     case Layout::kInterleaved1: shape.columns = Columns::kInterleaved1; break;
     case Layout::kInterleaved8: shape.columns = Columns::kInterleaved8; break;
@@ -106,7 +113,7 @@ Status add_merged_step(const Problem& problem, ElementwiseShape shape, Work& wor
 
 Status add_separate_steps(Kernel kernel, ElementwiseShape shape, Work& work) {
   const Step last{.kernel = {}, .gate_offset = work.parts[0].result_offset, .up_offset = work.parts[1].result_offset};
-  if (kernel == kTwoGemms) return add_step(shape, last, work);
+  if (kernel != kTwoGemmsSiluMul) return add_step(shape, last, work);
   ElementwiseShape alone = shape;
   alone.multiply = false;
   alone.dtype_out = shape.dtype_in;
@@ -117,21 +124,48 @@ Status add_separate_steps(Kernel kernel, ElementwiseShape shape, Work& work) {
   return add_step(shape, last, work);
 }
 
+// Whether the sums are to be finished by more than act(gate) * up with one rounding.
+bool needs_finish(const Problem& problem) {
+  return problem.extra.any() || problem.activation == Activation::kSwiglu || problem.rounding == Rounding::kUnfused;
+}
+
+Status add_finish(const Problem& problem, bool merged, int sm_count, Work& work) {
+  const Result<Finish> finish = Finish::make({.dtype = problem.dtype,
+                                              .dtype_y = problem.dtype_y,
+                                              .activation = problem.activation,
+                                              .swiglu = problem.swiglu,
+                                              .rounding = problem.rounding,
+                                              .n = problem.n,
+                                              .ldy = problem.ldy,
+                                              .sm_count = sm_count});
+  TILEGLU_TRY(finish.status());
+  work.finish = finish.value();
+  if (merged) {
+    work.gate_columns = gate_rows(problem.layout, problem.n);
+    work.up_columns = up_rows(problem.layout, problem.n);
+  } else if (!work.parts.empty()) {
+    work.gate_offset = work.parts[0].result_offset;
+    work.up_offset = work.parts[1].result_offset;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Work> make_work(const Problem& problem, Kernel kernel, int sm_count) {
+  const bool merged = kernel == kMerged || kernel == kFp32Merged;
   Work work;
-  work.ld = padded_columns(problem.dtype, kernel == kMerged ? 2 * problem.n : problem.n);
+  work.between = kernel == kFp32Merged || kernel == kFp32TwoGemms ? Dtype::kFp32 : problem.dtype;
+  work.ld = padded_columns(work.between, merged ? 2 * problem.n : problem.n);
   work.rows = slice_rows(problem.m, work.ld);
-  if (kernel == kMerged) {
-    TILEGLU_TRY(add_part(problem, all_rows(problem), work));
-  } else {
-    TILEGLU_TRY(add_part(problem, half_rows(problem, false), work));
-    TILEGLU_TRY(add_part(problem, half_rows(problem, true), work));
+  if (problem.k > 0) TILEGLU_TRY(add_parts(problem, merged, work));  // else the sums are 0
+  lay_out_workspace(work);
+  if (needs_finish(problem)) {
+    TILEGLU_TRY(add_finish(problem, merged, sm_count, work));
+    return work;
   }
-  lay_out_workspace(problem.dtype, work);
   const ElementwiseShape shape = elementwise_shape(problem, work, sm_count);
-  TILEGLU_TRY(kernel == kMerged ? add_merged_step(problem, shape, work) : add_separate_steps(kernel, shape, work));
+  TILEGLU_TRY(merged ? add_merged_step(problem, shape, work) : add_separate_steps(kernel, shape, work));
   return work;
 }
 

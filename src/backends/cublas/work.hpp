@@ -4,13 +4,15 @@
 #pragma once
 
 #include "backends/cublas/activation.hpp"
+#include "backends/cublas/finish.hpp"
 #include "backends/cublas/gemm.hpp"
 
+#include <optional>
 #include <vector>
 
 namespace tileglu::cublas {
 
-enum Kernel : std::size_t { kMerged, kTwoGemms, kTwoGemmsSiluMul };
+enum Kernel : std::size_t { kFp32Merged, kFp32TwoGemms, kMerged, kTwoGemms, kTwoGemmsSiluMul };
 
 // One GEMM of a plan: which weight rows, and where in the workspace its result goes.
 struct Part {
@@ -29,11 +31,15 @@ struct Step {
 
 // All that a run needs to know.
 struct Work {
-  std::int64_t rows = 0;  // of a slice
-  std::int64_t ld = 0;    // of the intermediate, in elements
+  std::int64_t rows = 0;         // of a slice
+  Dtype between = Dtype::kFp32;  // type of the intermediate
+  std::int64_t ld = 0;           // of the intermediate, in elements
   std::vector<Part> parts;
   std::vector<Step> steps;
-  std::size_t scratch_offset = 0;  // after the intermediates; shared by all GEMMs
+  std::optional<Finish> finish;                // in place of steps
+  HalfRows gate_columns, up_columns;           // of the intermediate, for finish
+  std::size_t gate_offset = 0, up_offset = 0;  // the same: where the matrix of the half begins
+  std::size_t scratch_offset = 0;              // after the intermediates; shared by all GEMMs
   std::size_t workspace_bytes = 0;
 };
 

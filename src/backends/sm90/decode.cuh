@@ -31,6 +31,8 @@ struct DecodeTile
   using Base::kHalf, Base::kTileM;
   static constexpr int kProducerRegisters = TileM > 64 ? 40 : Base::kProducerRegisters;
   static constexpr int kConsumerRegisters = TileM > 64 ? 232 : Base::kConsumerRegisters;
+  static constexpr bool kGeneral = false;
+  static constexpr bool kTakesBias = true;
   static constexpr int kWidth = TileM;  // of a WGMMA
   static constexpr int kBlocks = 2;     // gate, up
   static constexpr int kPortions = 1;   // of y
@@ -39,18 +41,32 @@ struct DecodeTile
   static_assert(TileM % 8 == 0 && TileM <= 192, "registers to work with must remain");
 
   static constexpr int kStrideRows = 2 * kHalf * 128 / 16, kStrideColumns = kTileM * 128 / 16;
-  __device__ static std::uint64_t rows(const FusedStorage<DecodeTile>& s, int block) {
-    return operand_descriptor(cute::cast_smem_ptr_to_uint(s.weights)) +
+  __device__ static int rows(const FusedStorage<DecodeTile>& s, int block) {
+    return static_cast<int>(descriptor_low(cute::cast_smem_ptr_to_uint(s.weights))) +
            (block * Warpgroups + Base::sharer()) * kStepRows64;
   }
-  __device__ static std::uint64_t columns(const FusedStorage<DecodeTile>& s) {
-    return operand_descriptor(cute::cast_smem_ptr_to_uint(s.a));
+  __device__ static int columns(const FusedStorage<DecodeTile>& s) {
+    return static_cast<int>(descriptor_low(cute::cast_smem_ptr_to_uint(s.a)));
+  }
+
+  template <int Pass, bool IsBf16>
+  __device__ __forceinline__ static void add_biases(const FinishParams& p, int n, Corner corner, Accumulators& d) {
+    const int column = corner.column + Base::sharer() * 64 + threadIdx.x / 32 % 4 * 16 + lane_here() / 4;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {  // gate and up of rows 8 apart
+      const float bias = p.bias_at<IsBf16>(i / 2, column + i % 2 * 8, n);
+#pragma unroll
+      for (int tokens = 0; tokens < kTileM / 8; ++tokens) {
+        d[i / 2][4 * tokens + i % 2 * 2] += bias;
+        d[i / 2][4 * tokens + i % 2 * 2 + 1] += bias;
+      }
+    }
   }
 
   template <class Act, class Pack>
   __device__ __forceinline__ static void stage_y(const Act& act, const Pack& pack, std::uint16_t* y,
                                                  const Accumulators& d, int) {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+    const int lane = lane_here(), warp = threadIdx.x / 32 % 4;
     const int unit = 2 * warp + lane / 8 % 2;  // of 8 columns: the matrices of rows r and r + 8 of the accumulators
     std::uint32_t packed[kTileM / 8][2];
 #pragma unroll

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "backends/sm90/dependent_launch.cuh"
+#include "backends/sm90/finish.cuh"
 #include "backends/sm90/fused_tile.cuh"
 #include "backends/sm90/kernel_entry.hpp"
 #include "backends/sm90/parts.cuh"
@@ -34,7 +35,9 @@ struct FusedParams {
   int raster_group;
   bool grouped;           // weight rows come in groups of 8
   bool prefetch_weights;  // before the grid ahead in the stream has ended
+  int m, n;
   GateParams gate_params;
+  FinishParams finish;  // all of it for general tiles, else the biases
   Parts parts;
 };
 
@@ -60,7 +63,13 @@ struct Ring {
   int stage = 0;
   std::uint32_t phase = 0;
 
-  __device__ __forceinline__ void advance(int by = 1) {
+  __device__ __forceinline__ void advance() {
+    if (++stage == Stages) {
+      stage = 0;
+      phase ^= 1;
+    }
+  }
+  __device__ __forceinline__ void skip(int by) {
     const int next = stage + by;
     phase ^= (next / Stages) & 1;
     stage = next % Stages;
@@ -111,7 +120,7 @@ __device__ __forceinline__ void load_tokens(const FusedParams& p, FusedStorage<T
 template <class T>
 __device__ __forceinline__ void produce(const FusedParams& p, FusedStorage<T>& s, int worker, int rank) {
   Ring<T::kStages> ring;
-  WorkCursor cursor(p.work, worker);
+  WorkCursor<T::kShared> cursor(p.work, worker);
   bool first = true;
   for (WorkItem item; cursor.next(item);) {
     const Corner corner = corner_of<T>(p, item.tile, rank);
@@ -128,7 +137,7 @@ __device__ __forceinline__ void produce(const FusedParams& p, FusedStorage<T>& s
         if (p.prefetch_weights) wait_for_previous_grid();
         for (int i = 0; i < ahead; ++i) load_tokens<T>(p, s, i, k + i, corner, rank);
         k += ahead;
-        ring.advance(ahead);
+        ring.skip(ahead);
       }
       for (; k < item.k_end; ++k, ring.advance()) {
         s.empty[ring.stage].wait(ring.phase ^ 1);
@@ -143,7 +152,8 @@ __device__ __forceinline__ void produce(const FusedParams& p, FusedStorage<T>& s
   }
 }
 
-// Main loop of one item and pass: one group of WGMMAs is always in flight while the stage before it is released.
+// Main loop of one item and pass: one group of WGMMAs is always
+// in flight while the stage before it is released.
 template <class T, int Pass, bool IsBf16>
 __device__ __forceinline__ void multiply(FusedStorage<T>& s, Ring<T::kStages>& ring, int k_blocks,
                                          typename T::Accumulators& d) {
@@ -160,20 +170,20 @@ __device__ __forceinline__ void multiply(FusedStorage<T>& s, Ring<T::kStages>& r
 #pragma unroll
     for (int block = 0; block < T::kBlocks; ++block) wgmma_hold(d[kFirst + block]);
   };
-  const std::uint64_t first_rows = T::rows(s, 0), first_columns = T::columns(s);
-  const int block_stride = static_cast<int>(T::rows(s, 1) - first_rows);
+  const int first_rows = T::rows(s, 0), first_columns = T::columns(s);
+  constexpr int kStrideBlocks = T::kSharers * kStepRows64;
   int accumulate = 0, previous = -1;
   for (int k = 0; k < k_blocks; ++k) {
     s.full[ring.stage].wait(ring.phase);
-    const std::uint64_t rows = first_rows + ring.stage * T::kStrideRows;
-    const std::uint64_t columns = first_columns + ring.stage * T::kStrideColumns;
+    const int rows = uniform(first_rows + ring.stage * T::kStrideRows);
+    const int columns = uniform(first_columns + ring.stage * T::kStrideColumns);
     hold();
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < kTileK / 16; ++i) {
 #pragma unroll
       for (int block = 0; block < T::kBlocks; ++block) {
-        Wgmma<T::kWidth, IsBf16>::issue(d[kFirst + block], rows + block * block_stride + i * kStepK,
+        Wgmma<T::kWidth, IsBf16>::issue(d[kFirst + block], rows + block * kStrideBlocks + i * kStepK,
                                         columns + i * kStepK, accumulate);
       }
       accumulate = 1;
@@ -194,27 +204,28 @@ __device__ __forceinline__ void multiply(FusedStorage<T>& s, Ring<T::kStages>& r
 }
 
 template <class T, bool IsBf16>
-__device__ __forceinline__ void consume(const FusedParams& p, FusedStorage<T>& s, int worker, int rank) {
-  const int warpgroup = threadIdx.x / 128 - 1;
+__device__ __forceinline__ void consume(const FusedParams& p, FusedStorage<T>& s, int worker, int rank, int warpgroup) {
   const bool leader = threadIdx.x % 128 == 0;
   const auto synchronize = [&] { cutlass::arch::NamedBarrier::sync(128, kWarpgroupBarrier + warpgroup); };
   std::uint16_t* y = s.y[warpgroup];
   typename T::Accumulators d;
   Ring<T::kStages> ring;
-  WorkCursor cursor(p.work, worker);
+  WorkCursor<T::kShared> cursor(p.work, worker);
   int turn = 0;  // ping-pong: items go to the two warpgroups in turn
   for (WorkItem item; cursor.next(item); ++turn) {
     if constexpr (T::kPingpong) {
       if (turn % 2 != warpgroup) {
-        ring.advance((item.k_end - item.k_begin) * T::kPasses);
+        ring.skip((item.k_end - item.k_begin) * T::kPasses);
         continue;
       }
       if (turn > 0) cutlass::arch::NamedBarrier::sync(256, kTensorCoresBarrier + warpgroup);
     }
-    multiply<T, 0, IsBf16>(s, ring, item.k_end - item.k_begin, d);
+    const int k_blocks = item.k_end - item.k_begin;
+    multiply<T, 0, IsBf16>(s, ring, k_blocks, d);
     if constexpr (T::kPasses == 2) {  // while the up tiles are on their way
+      if (p.finish.has_bias()) T::template add_biases<0, IsBf16>(p.finish, p.n, corner_of<T>(p, item.tile, rank), d);
       visit_formula<IsBf16>(p.gate_params, [&](const auto& act, const auto&) { T::activate(act, d); });
-      multiply<T, 1, IsBf16>(s, ring, item.k_end - item.k_begin, d);
+      multiply<T, 1, IsBf16>(s, ring, k_blocks, d);
     }
     if constexpr (T::kShared) {
       if (item.is_part()) {
@@ -227,6 +238,20 @@ __device__ __forceinline__ void consume(const FusedParams& p, FusedStorage<T>& s
       }
     }
     const Corner corner = corner_of<T>(p, item.tile, rank);
+    if constexpr (T::kGeneral) {
+      auto* sums = reinterpret_cast<float*>(y);
+#pragma unroll
+      for (int block = 0; block < T::kBlocks; ++block) {
+        synchronize();  // the block before has been read
+        T::stage_sums(sums, d, block);
+        synchronize();
+        T::template finish_rows<IsBf16>(p.finish, sums, corner, p.m, p.n, block);
+      }
+      continue;
+    }
+    if constexpr (T::kTakesBias) {
+      if (p.finish.has_bias()) T::template add_biases<T::kPasses - 1, IsBf16>(p.finish, p.n, corner, d);
+    }
     const auto store = [&](const auto& act, const auto& pack) {
 #pragma unroll
       for (int portion = 0; portion < T::kPortions; ++portion) {
@@ -250,8 +275,8 @@ __device__ __forceinline__ void consume(const FusedParams& p, FusedStorage<T>& s
 
 template <class T, bool IsBf16>
 __global__ void __launch_bounds__(T::kThreads, T::kCtas) fused_kernel(const __grid_constant__ FusedParams p) {
-  extern __shared__ char raw[];
-  auto& s = *reinterpret_cast<FusedStorage<T>*>((reinterpret_cast<std::uintptr_t>(raw) + 1023) & ~std::uintptr_t{1023});
+  extern __shared__ __align__(1024) char raw[];
+  auto& s = *reinterpret_cast<FusedStorage<T>*>(raw);
   const int rank = T::kCluster > 1 ? static_cast<int>(cute::block_rank_in_cluster()) : 0;
   const int worker = blockIdx.x / T::kCluster;
   if (threadIdx.x == 128) {
@@ -276,18 +301,21 @@ __global__ void __launch_bounds__(T::kThreads, T::kCtas) fused_kernel(const __gr
   };
   cluster_synchronize();
   let_next_grid_start();
-  if (threadIdx.x < 128) {
+  const int warpgroup = uniform(static_cast<int>(threadIdx.x) / 128);
+  if (warpgroup == 0) {
     if constexpr (T::kCtas == 1) cutlass::arch::warpgroup_reg_dealloc<T::kProducerRegisters>();
     if (threadIdx.x == 0) produce<T>(p, s, worker, rank);
   } else {
     if constexpr (T::kCtas == 1) cutlass::arch::warpgroup_reg_alloc<T::kConsumerRegisters>();
-    consume<T, IsBf16>(p, s, worker, rank);
+    consume<T, IsBf16>(p, s, worker, rank, warpgroup - 1);
   }
   if constexpr (T::kCluster > 1) cluster_synchronize();
 }
 
 template <KernelConfig C, class T>
 class FusedLauncher final : public Launcher {
+  static_assert(C.takes_bias() == T::kTakesBias);
+
  public:
   static Result<std::unique_ptr<Launcher>> make(const Problem& problem, const LaunchOptions& options) {
     const cudaError_t error =
@@ -310,7 +338,8 @@ class FusedLauncher final : public Launcher {
     TILEGLU_TRY(set_base(params.a, operands.a));
     TILEGLU_TRY(set_base(params.gate, gate_half(problem_, operands).base));
     TILEGLU_TRY(set_base(params.up, up_half(problem_, operands).base));
-    TILEGLU_TRY(set_base(params.y, operands.y));
+    if constexpr (!T::kGeneral) TILEGLU_TRY(set_base(params.y, operands.y));
+    params.finish = finish_params(problem_, operands);
     if (params.work.shared_tiles > 0) {
       params.parts.values = static_cast<float4*>(operands.workspace);
       params.parts.flags =
@@ -333,7 +362,7 @@ class FusedLauncher final : public Launcher {
   }
 
  private:
-  static constexpr int kSharedBytes = sizeof(FusedStorage<T>) + 1024;
+  static constexpr int kSharedBytes = sizeof(FusedStorage<T>);
 
   static auto kernel_for(const Problem& problem) {
     return problem.dtype == Dtype::kBf16 ? &fused_kernel<T, true> : &fused_kernel<T, false>;
@@ -346,6 +375,8 @@ class FusedLauncher final : public Launcher {
     params_.raster_group = C.raster_group;
     params_.grouped = gate_rows(problem.layout, problem.n).group > 1;
     params_.prefetch_weights = options.prefetch_weights;
+    params_.m = static_cast<int>(problem.m);
+    params_.n = static_cast<int>(problem.n);
     params_.gate_params = gate_params(problem, options.batch_invariant);
   }
 
@@ -359,6 +390,7 @@ class FusedLauncher final : public Launcher {
     TILEGLU_TRY(encode(matrix(p.m, p.k, p.lda, T::kTileM / T::kClusterN, kTileK), params_.a));
     TILEGLU_TRY(encode_half(gate_half(p, {}), T::kLoadRows, params_.grouped, params_.gate));
     TILEGLU_TRY(encode_half(up_half(p, {}), T::kLoadRows, params_.grouped, params_.up));
+    if constexpr (T::kGeneral) return {};  // y is stored by threads
     return encode(matrix(p.m, p.n, p.ldy, T::kBoxRows, T::kBox), params_.y);
   }
 

@@ -31,7 +31,7 @@ struct FusedTile {
   static constexpr int kCtas = Ctas;                                           // that share an SM
   static constexpr int kAccumulators = 2 * kTileM * kHalf / (128 * kSharers);  // of a thread
   // A thread of each of three warpgroups has 168 at first; what leaves no spill on either side.
-  static constexpr int kProducerRegisters = Passes == 2 ? 56 : kAccumulators > 120 ? 40 : 72;
+  static constexpr int kProducerRegisters = kAccumulators > 150 ? 40 : 72;
   static constexpr int kConsumerRegisters = (3 * 168 - kProducerRegisters) / 2;
 
   static constexpr int kStageBytes = (kTileM + kWeightRows) * kTileK * 2;

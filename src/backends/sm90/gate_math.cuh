@@ -47,7 +47,7 @@ __device__ __forceinline__ Quad act_times_up(const Act& act, const Quad& gate, c
     y.v[3] = r[3].numerator * up.v[3] * (inverse23 * r[2].denominator);
   } else {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) y.v[i] = act(gate.v[i]) * up.v[i];
+    for (int i = 0; i < 4; ++i) y.v[i] = gated(act, gate.v[i], up.v[i]);
   }
   return y;
 }
@@ -75,15 +75,18 @@ struct PackEither {
 // The epilogue as it is told at run time.
 enum class Formula { kSharedSilu, kSigmoid, kFloor, kErf };
 
-// (g or 1) * sigmoid(g (linear + cubic g^2)): SiLU, GELU tanh, sigmoid.
+// (g or 1) * sigmoid(g (linear + cubic g^2)): SiLU, GELU tanh, sigmoid; with limits and an offset of up, SwiGLU.
 struct SigmoidFormula {
   float linear = 1, cubic = 0;
   bool times_gate = true;
-  __device__ __forceinline__ float operator()(float g) const {
+  Swiglu limits{};
+  __device__ __forceinline__ float operator()(float gate) const {
+    const float g = limits.at_most_limit(gate);
     const float square = fminf(g * g, 1e30F);  // finite: cubic may be 0
     const Ratio<float> r = times_sigmoid(times_gate ? g : 1.0F, g * (linear + cubic * square));
     return r.numerator * reciprocal(r.denominator);
   }
+  __device__ __forceinline__ float up(float u) const { return limits.up(u); }
 };
 
 // max(g, floor): ReLU, identity.
@@ -106,6 +109,9 @@ inline GateParams gate_params(const Problem& problem, bool batch_invariant) {
     case Activation::kGeluTanh:
       return {.formula = Formula::kSigmoid, .sigmoid = {GeluTanh::kLinear, GeluTanh::kCubic}, .bf16 = bf16};
     case Activation::kSigmoid: return {.formula = Formula::kSigmoid, .sigmoid = {.times_gate = false}, .bf16 = bf16};
+    case Activation::kSwiglu:
+      return {
+          .formula = Formula::kSigmoid, .sigmoid = {problem.swiglu.alpha, 0, true, {{}, problem.swiglu}}, .bf16 = bf16};
     case Activation::kGeluErf: return {.formula = Formula::kErf, .bf16 = bf16};
     case Activation::kRelu: return {.formula = Formula::kFloor, .bf16 = bf16};
     case Activation::kIdentity: break;

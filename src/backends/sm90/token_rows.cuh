@@ -10,15 +10,22 @@
 
 namespace tileglu::sm90 {
 
+// Floats from row to row of staged sums: rows 4 apart share banks, as 8-byte stores want it.
+constexpr int sums_stride(int half) {
+  return half + 8;
+}
+
 // Ping-pong: two consumer warpgroups with a tile each. Cooperative: two, each with every second 64-row block of one
 // tile. Integers and not a KernelConfig: nvcc 13.0 cannot name a __global__ function whose template arguments hold a
 // class value.
-template <int TileM, int TileN2, int Passes, int ClusterM, int ClusterN, bool Pingpong, bool Shared>
-struct TokenRowsTile
-    : FusedTile<TileM, TileN2 / 2, Passes, ClusterM, ClusterN, 2, Pingpong ? 1 : 2, Shared, 1, 64 * TileN2 / 2> {
-  using Base =
-      FusedTile<TileM, TileN2 / 2, Passes, ClusterM, ClusterN, 2, Pingpong ? 1 : 2, Shared, 1, 64 * TileN2 / 2>;
+template <int TileM, int TileN2, int Passes, int ClusterM, int ClusterN, bool Pingpong, bool Shared, bool General>
+struct TokenRowsTile : FusedTile<TileM, TileN2 / 2, Passes, ClusterM, ClusterN, 2, Pingpong ? 1 : 2, Shared, 1,
+                                 General ? 64 * 2 * sums_stride(TileN2 / 2) * 2 : 64 * TileN2 / 2> {
+  using Base = FusedTile<TileM, TileN2 / 2, Passes, ClusterM, ClusterN, 2, Pingpong ? 1 : 2, Shared, 1,
+                         General ? 64 * 2 * sums_stride(TileN2 / 2) * 2 : 64 * TileN2 / 2>;
   using Base::kHalf, Base::kSharers, Base::kTileM;
+  static constexpr bool kGeneral = General;
+  static constexpr bool kTakesBias = !(Shared && TileN2 > 160);
   static constexpr int kWidth = TileN2 / Passes;                  // of a WGMMA
   static constexpr int kBlocks = TileM / 64 / kSharers;           // 64-row WGMMAs of a warpgroup
   static constexpr int kPortions = kBlocks;                       // of y: 64 rows each
@@ -30,17 +37,63 @@ struct TokenRowsTile
 
   // Operands of the 64-row block `block` in stage 0; the other stages follow at kStrideRows and kStrideColumns.
   static constexpr int kStrideRows = kTileM * 128 / 16, kStrideColumns = kWidth * 128 / 16;
-  __device__ static std::uint64_t rows(const FusedStorage<TokenRowsTile>& s, int block) {
-    return operand_descriptor(cute::cast_smem_ptr_to_uint(s.a)) + (block * kSharers + Base::sharer()) * kStepRows64;
+  __device__ static int rows(const FusedStorage<TokenRowsTile>& s, int block) {
+    return static_cast<int>(descriptor_low(cute::cast_smem_ptr_to_uint(s.a))) +
+           (block * kSharers + Base::sharer()) * kStepRows64;
   }
-  __device__ static std::uint64_t columns(const FusedStorage<TokenRowsTile>& s) {
-    return operand_descriptor(cute::cast_smem_ptr_to_uint(s.weights));
+  __device__ static int columns(const FusedStorage<TokenRowsTile>& s) {
+    return static_cast<int>(descriptor_low(cute::cast_smem_ptr_to_uint(s.weights)));
   }
 
   // Element offset of 16-byte unit `unit` of row `row` of a portion: boxes side by side, each [64][kBox].
   __device__ static int staging_offset(int row, int unit) {
     constexpr int kUnits = kBox / 8;
     return (unit / kUnits * 64 + row) * kBox + swizzled_unit<kBox>(row, unit % kUnits) * 8;
+  }
+
+  // To the accumulators of a pass.
+  template <int Pass, bool IsBf16>
+  __device__ __forceinline__ static void add_biases(const FinishParams& p, int n, Corner corner, Accumulators& d) {
+#pragma unroll
+    for (int unit = 0; unit < kWidth / 8; ++unit) {
+      const bool is_up = Passes == 2 ? Pass == 1 : unit >= kHalf / 8;
+      const int column = corner.column + unit % (kHalf / 8) * 8 + lane_here() % 4 * 2;
+      const float first = p.bias_at<IsBf16>(is_up, column, n), second = p.bias_at<IsBf16>(is_up, column + 1, n);
+#pragma unroll
+      for (int block = 0; block < kBlocks; ++block) {
+        float* values = &d[Pass * kBlocks + block][4 * unit];
+        values[0] += first;
+        values[1] += second;
+        values[2] += first;
+        values[3] += second;
+      }
+    }
+  }
+
+  // General: the sums of 64 rows, gate then up, for finish_rows().
+  __device__ __forceinline__ static void stage_sums(float* sums, const Accumulators& d, int block) {
+    const int lane = lane_here(), row = threadIdx.x / 32 % 4 * 16 + lane / 4;
+#pragma unroll
+    for (int unit = 0; unit < kWidth / 8; ++unit) {
+      float* half = sums + (unit >= kHalf / 8 ? 64 * sums_stride(kHalf) : 0) + unit % (kHalf / 8) * 8 + lane % 4 * 2;
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        *reinterpret_cast<float2*>(half + (row + 8 * h) * sums_stride(kHalf)) =
+            make_float2(d[block][4 * unit + 2 * h], d[block][4 * unit + 2 * h + 1]);
+      }
+    }
+  }
+  template <bool IsBf16>
+  __device__ __forceinline__ static void finish_rows(const FinishParams& p, const float* sums, Corner corner, int m,
+                                                     int n, int block) {
+    const int first_row = corner.row + (block * kSharers + Base::sharer()) * 64;
+    for (int i = threadIdx.x % 128; i < 64 * kHalf; i += 128) {
+      const int row = i / kHalf, column = i % kHalf;
+      const float* gate = sums + row * sums_stride(kHalf) + column;
+      if (first_row + row < m && corner.column + column < n) {
+        finish<IsBf16>(p, first_row + row, corner.column + column, gate[0], gate[64 * sums_stride(kHalf)]);
+      }
+    }
   }
 
   // Two passes: the gate's accumulators become the activation's values.
@@ -73,7 +126,7 @@ struct TokenRowsTile
   template <class Act, class Pack>
   __device__ __forceinline__ static void stage_y(const Act& act, const Pack& pack, std::uint16_t* y,
                                                  const Accumulators& d, int block) {
-    const int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16 + lane % 16;
+    const int lane = lane_here(), row = threadIdx.x / 32 % 4 * 16 + lane % 16;
 #pragma unroll
     for (int unit = 0; unit < kHalf / 8; unit += 2) {  // 8 columns each; stmatrix x4 stores two
       const Quad first = outputs(act, d, block, unit);

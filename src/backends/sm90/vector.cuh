@@ -1,38 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // "decode" for very few tokens on the CUDA cores: a warp multiplies a few gate rows and the up rows of the same outputs
-// with all tokens, 16 bytes of each row a lane at a time. It starts to read weights as soon as it starts to run: no
-// descriptors, no barriers, no pipeline to fill.
+// with all tokens, 16 bytes of each row a lane at a time.
 #pragma once
 
-#include "backends/sm90/dependent_launch.cuh"
-#include "backends/sm90/gate_math.cuh"
-#include "backends/sm90/kernel_entry.hpp"
-#include "backends/sm90/tensor_map.hpp"
+#include "backends/sm90/streamed.cuh"
 
 namespace tileglu::sm90 {
 
-struct VectorParams {
-  const std::uint16_t* a;
-  HalfView gate, up;
-  std::uint16_t* y;
-  std::int64_t lda, ldy;
-  int m, n, k;
-  bool prefetch_weights;  // before the grid ahead in the stream has ended
-  Activation activation;
-  PackEither pack;
-};
-
 inline constexpr int kVectorWarps = 4;   // of a block
 inline constexpr int kVectorStep = 256;  // elements along k that a warp takes at a time
-
-// Eight elements of a matrix that is read once.
-__device__ __forceinline__ uint4 load_weights8(const std::uint16_t* p) {
-  uint4 v;
-  asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "l"(p));
-  return v;
-}
 
 template <bool IsBf16>
 __device__ __forceinline__ void unpack8(const uint4& v, float (&f)[8]) {
@@ -50,13 +26,9 @@ __device__ __forceinline__ void unpack8(const uint4& v, float (&f)[8]) {
   }
 }
 
-__device__ __forceinline__ const std::uint16_t* row_of(const HalfView& half, int row) {
-  return static_cast<const std::uint16_t*>(half.base) + row / 8 * half.group_stride + row % 8 * half.row_stride;
-}
-
 // Tokens: at most; Rows: outputs of a warp; Depth: steps along k whose weights are in flight together.
 template <int Tokens, int Rows, int Depth, bool IsBf16>
-__global__ void __launch_bounds__(32 * kVectorWarps) vector_kernel(const __grid_constant__ VectorParams p) {
+__global__ void __launch_bounds__(32 * kVectorWarps) vector_kernel(const __grid_constant__ StreamedParams p) {
   static_assert(Tokens * Rows <= 32, "a lane writes one output");
   let_next_grid_start();
   const int lane = threadIdx.x % 32;
@@ -112,53 +84,16 @@ __global__ void __launch_bounds__(32 * kVectorWarps) vector_kernel(const __grid_
   }
   const int token = lane / Rows, column = row + lane % Rows;
   if (token >= min(Tokens, p.m) || column >= p.n) return;
-  const float value = visit_activation(p.activation, [&](auto act) { return act(gate) * up; });
-  p.y[token * p.ldy + column] = static_cast<std::uint16_t>(p.pack(value, 0));
+  finish<IsBf16>(p.finish, token, column, gate, up);
 }
 
 template <KernelConfig C>
-class VectorLauncher final : public Launcher {
- public:
-  VectorLauncher(const Problem& problem, const LaunchOptions& options)
-      : problem_(problem),
-        params_{.lda = problem.lda,
-                .ldy = problem.ldy,
-                .m = static_cast<int>(problem.m),
-                .n = static_cast<int>(problem.n),
-                .k = static_cast<int>(problem.k),
-                .prefetch_weights = options.prefetch_weights,
-                .activation = problem.activation,
-                .pack = {problem.dtype_y == Dtype::kBf16}} {}
-
-  Status run(const Operands& operands) const noexcept override {
-    VectorParams params = params_;
-    params.a = static_cast<const std::uint16_t*>(operands.a);
-    params.gate = gate_half(problem_, operands);
-    params.up = up_half(problem_, operands);
-    params.y = static_cast<std::uint16_t*>(operands.y);
-    constexpr int kRows = C.tile_n2 / 2, kDepth = C.tile_k / kVectorStep, kBlockRows = kVectorWarps * kRows;
-    cudaLaunchAttribute attributes[]{dependent_launch()};
-    cudaLaunchConfig_t config{};
-    config.gridDim = dim3(static_cast<unsigned>((problem_.n + kBlockRows - 1) / kBlockRows));
-    config.blockDim = dim3(32 * kVectorWarps);
-    config.stream = static_cast<cudaStream_t>(operands.stream);
-    config.attrs = attributes;
-    config.numAttrs = 1;
-    const auto kernel = problem_.dtype == Dtype::kBf16 ? vector_kernel<C.tile_m, kRows, kDepth, true>
-                                                       : vector_kernel<C.tile_m, kRows, kDepth, false>;
-    const cudaError_t error = cudaLaunchKernelEx(&config, kernel, params);
-    if (error == cudaSuccess) return {};
-    return cuda_failure(C, "launch", cudaGetErrorString(error));
-  }
-
- private:
-  Problem problem_;
-  VectorParams params_;
-};
-
-template <KernelConfig C>
 Result<std::unique_ptr<Launcher>> make(const Problem& problem, const LaunchOptions& options) {
-  return std::unique_ptr<Launcher>(std::make_unique<VectorLauncher<C>>(problem, options));
+  constexpr int kRows = C.tile_n2 / 2, kDepth = C.tile_k / kVectorStep;
+  const auto kernel = problem.dtype == Dtype::kBf16 ? vector_kernel<C.tile_m, kRows, kDepth, true>
+                                                    : vector_kernel<C.tile_m, kRows, kDepth, false>;
+  return std::unique_ptr<Launcher>(
+      std::make_unique<StreamedLauncher>(C, kernel, kVectorWarps * kRows, 32 * kVectorWarps, problem, options));
 }
 
 }  // namespace tileglu::sm90

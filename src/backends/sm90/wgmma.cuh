@@ -10,12 +10,13 @@
 
 namespace tileglu::sm90 {
 
-// Descriptor of a K-major operand in rows of 128 bytes with the 128-byte swizzle: address / 16, and the distance of
-// 1024 bytes between groups of 8 rows. A step of 16 elements along k adds kStepK, 64 rows add kStepRows64.
-__device__ __forceinline__ std::uint64_t operand_descriptor(std::uint32_t shared_address) {
-  constexpr std::uint64_t kSwizzle128 = std::uint64_t{1} << 62, kGroupStride = std::uint64_t{1024 / 16} << 32;
-  constexpr std::uint64_t kLeading = std::uint64_t{1} << 16;  // not used with a swizzle; 1 by convention
-  return kSwizzle128 | kGroupStride | kLeading | ((shared_address & 0x3FFFF) >> 4);
+// Descriptor of a K-major operand in rows of 128 bytes with the 128-byte swizzle. The upper half is the same for all:
+// the swizzle, and 1024 bytes between groups of 8 rows; the lower half is address / 16. A step of 16 elements along k
+// adds kStepK, 64 rows add kStepRows64.
+inline constexpr std::uint32_t kDescriptorHigh = std::uint32_t{1} << 30 | 1024 / 16;
+__device__ __forceinline__ std::uint32_t descriptor_low(std::uint32_t shared_address) {
+  constexpr std::uint32_t kLeading = std::uint32_t{1} << 16;  // not used with a swizzle; 1 by convention
+  return kLeading | (shared_address & 0x3FFFF) >> 4;
 }
 inline constexpr int kStepK = 16 * 2 / 16;
 inline constexpr int kStepRows64 = 64 * 128 / 16;
@@ -93,13 +94,14 @@ struct Wgmma;
 #define TILEGLU_WGMMA_OF(width, registers, a, b, p, type, is_bf16)                                                      \
   template <>                                                                                                          \
   struct Wgmma<width, is_bf16> {                                                                                       \
-    __device__ __forceinline__ static void issue(float (&d)[registers], std::uint64_t desc_a, std::uint64_t desc_b,    \
+    __device__ __forceinline__ static void issue(float (&d)[registers], std::uint32_t low_a, std::uint32_t low_b,      \
                                                  int accumulate) {                                                     \
+      constexpr std::uint64_t kHigh = std::uint64_t{kDescriptorHigh} << 32;                                            \
       asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #p ", 0;\n"                                                    \
                    "wgmma.mma_async.sync.aligned.m64n" #width "k16.f32." type "." type                                 \
                    " {" TILEGLU_NUMBERS_##registers "}, %" #a ", %" #b ", p, 1, 1, 0, 0;\n}\n"                         \
                    : TILEGLU_OPERANDS_##registers                                                                      \
-                   : "l"(desc_a), "l"(desc_b), "r"(accumulate));                                                       \
+                   : "l"(kHigh | low_a), "l"(kHigh | low_b), "r"(accumulate));                                         \
     }                                                                                                                  \
   };
 #define TILEGLU_WGMMA(width, registers, a, b, p)                 \
@@ -137,6 +139,18 @@ __device__ __forceinline__ void wgmma_commit() {
 template <int InFlight>
 __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(InFlight) : "memory");
+}
+// The same value in all threads of a warp, said so that the compiler knows it. The tensor cores take their descriptors
+// from uniform registers: computed in others, they are copied before each WGMMA, which then waits for the one before.
+__device__ __forceinline__ int uniform(int value) {
+  return __shfl_sync(0xFFFFFFFFU, value, 0);
+}
+// The lane, so that the compiler does not know it: what is made of it is computed where it is used, not kept in
+// registers across the main loop.
+__device__ __forceinline__ int lane_here() {
+  int lane = static_cast<int>(threadIdx.x) % 32;
+  asm volatile("" : "+r"(lane));
+  return lane;
 }
 // Keeps the compiler from moving accesses to accumulators across the WGMMAs that are in flight.
 template <int N>

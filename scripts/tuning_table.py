@@ -6,8 +6,8 @@
     scripts/tuning_table.py BENCH.json [MORE.json ...] --output data/tuning/nvidia-h200.json
 
 Of each shape and layout the fastest sm90 kernel, with its median; where the planner's own choice (contender 'tileglu') is
-within 0.5 % of it, that one. A shape and layout in which the planner's choice did not run is left out: nobody knows then
-whether the fastest kernel took part. A file further back replaces the rows of those before it.
+within 0.5 % of it, that one. A shape and layout with fewer than five kernels and without the planner's choice is left out:
+nobody knows then whether the fastest kernel took part. A file further back replaces the rows of those before it.
 """
 
 import argparse
@@ -18,6 +18,7 @@ from pathlib import Path
 
 SCHEMA = 1
 TIE = 1.005
+FEWEST = 5
 KEY = ("device", "sm_count", "version", "dtype", "activation", "layout", "n", "k", "m")
 
 
@@ -43,7 +44,7 @@ def fastest(medians, planned):
     # A kernel that ran under several names counts by its mean: the least of several would favour it.
     times = {kernel: statistics.fmean(values) for kernel, values in medians.items()}
     best = min(times, key=times.get)
-    return (planned, times[planned]) if times[planned] <= TIE * times[best] else (best, times[best])
+    return (planned, times[planned]) if times.get(planned, 2 * times[best]) <= TIE * times[best] else (best, times[best])
 
 
 def table(files):
@@ -51,7 +52,7 @@ def table(files):
     rows, left_out = {}, 0
     for path in files:
         for key, (medians, planned) in problems(json.loads(path.read_text()), path).items():
-            if planned is None:
+            if planned is None and len(medians) < FEWEST:
                 left_out += 1
                 continue
             kernel, median = fastest(medians, planned)
@@ -72,7 +73,7 @@ def main():
     lines = ",\n".join(json.dumps(rows[key], separators=(",", ":")) for key in sorted(rows))
     text = f'{{"schema_version": {SCHEMA}, "about": {json.dumps(about)}, "rows": [\n{lines}\n]}}\n'
     arguments.output.write_text(text.replace("\n\n]", "\n]"))
-    print(f"tuning_table: {len(rows)} rows in {arguments.output}; {left_out} left out without the planner's choice")
+    print(f"tuning_table: {len(rows)} rows in {arguments.output}; {left_out} left out with too few kernels")
     return 0
 
 

@@ -25,6 +25,8 @@ constexpr double kSustainedFlopPerUs = 5.42e6;
 // The device that kSm90Times was measured on.
 constexpr int kMeasuredClockKhz = 1980000;
 constexpr int kElementBytes = 2;
+// Decode tiles were measured up to here; beyond, tiles with tokens as rows are faster.
+constexpr std::int64_t kMostDecodeTokens = 768;
 // For a row without measured times: slower than any other.
 constexpr KernelTimes kUnmeasured{.kernel = {}, .k_block_us = 5, .tile_us = 10, .exchange_us = 10, .gbps = 500};
 
@@ -59,7 +61,8 @@ double compute_us(const KernelConfig& config, const KernelTimes& times, const Pr
 }  // namespace
 
 double predict_us(const KernelConfig& config, const Problem& p, const DeviceSpec& device) {
-  const KernelTimes& times = times_of(config);
+  const bool measured = config.family != KernelFamily::kDecode || p.m <= kMostDecodeTokens;
+  const KernelTimes& times = measured ? times_of(config) : kUnmeasured;
   const int sm_count = std::max(device.sm_count, 1);
   const double slower = device.sm_clock_khz > 0 ? static_cast<double>(kMeasuredClockKhz) / device.sm_clock_khz : 1;
   const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);

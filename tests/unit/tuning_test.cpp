@@ -85,10 +85,10 @@ TEST(TuningBucket, IsNamedByItsLargestM) {
 TEST(TuningBucket, HasOneGridOfTiles) {
   const auto tiles = [](std::int64_t m, int height) { return (m + height - 1) / height; };
   for (const KernelConfig& config : kSm90Configs) {
-    const int last = config.streamed() ? config.tile_m
-                     : config.tile_m % 128 == 0             ? 16384
-                     : config.tile_m % 32 == 0              ? 1024
-                                                            : 256;
+    const int last = config.streamed()          ? config.tile_m
+                     : config.tile_m % 128 == 0 ? 16384
+                     : config.tile_m % 32 == 0  ? 1024
+                                                : 256;
     for (std::int64_t m = 1; m <= last; ++m) {
       ASSERT_EQ(tiles(m, config.tile_m), tiles(m_bucket(m), config.tile_m)) << config_name(config) << " m=" << m;
     }

@@ -130,6 +130,34 @@ TEST(MutationOfRun, C26_WeightsHandedOverInTheWrongOrder) {
   }
 }
 
+// What is saved is checked as well: each half, each row, and that it is written at all.
+TEST(MutationOfRun, SpoiltPreactivationsAreSeen) {
+  for (const Rounding rounding : {Rounding::kOnce, Rounding::kUnfused}) {
+    const OpCase op{.m = 33, .n = 48, .k = 64, .rounding = rounding, .extra = {.bias_up = true, .preactivations = true}};
+    const Outcome right = run_case(op, {.backend = BackendId::kCpu, .kernel = {}}, Memory::kHost);
+    EXPECT_TRUE(accepted(op, right));
+    const auto spoilt = [&](const std::function<void(Outcome&)>& spoil) {
+      Outcome outcome = right;
+      spoil(outcome);
+      return !accepted(op, outcome);
+    };
+    EXPECT_TRUE(spoilt([](Outcome& o) { std::swap(o.pre_gate, o.pre_up); }));
+    EXPECT_TRUE(spoilt([](Outcome& o) { std::fill_n(o.pre_up.end() - 96, 96, 0); })) << "the last row";
+    EXPECT_TRUE(spoilt([](Outcome& o) { std::fill_n(o.pre_gate.begin() + 64, 2, reference::kPoisonByte); }));
+    EXPECT_TRUE(spoilt([](Outcome& o) { std::rotate(o.pre_gate.begin(), o.pre_gate.begin() + 32, o.pre_gate.end()); }))
+        << "stripes of 16 columns at each other's place";
+  }
+}
+
+// Under the unfused policy one wrong bit of one element is seen.
+TEST(MutationOfRun, OneBitOffTheStepsIsSeen) {
+  const OpCase op{.m = 33, .n = 48, .k = 64, .rounding = Rounding::kUnfused, .extra = {.preactivations = true}};
+  Outcome outcome = run_case(op, {.backend = BackendId::kCpu, .kernel = {}}, Memory::kHost);
+  EXPECT_TRUE(accepted(op, outcome));
+  outcome.y[2 * (17 * 48 + 5)] ^= 1;
+  EXPECT_FALSE(accepted(op, outcome));
+}
+
 // Writes past the result, into a gap, into the workspace's guard and into an input are seen.
 TEST(MutationOfRun, WritesOutsideAreSeen) {
   const OpCase op{.m = 3, .n = 5, .k = 4, .pad = {.y = 64}};

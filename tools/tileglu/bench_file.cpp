@@ -36,12 +36,14 @@ std::int64_t size_of_row(const json& row, const char* key) {
 // The row, or what is wrong with it. A row without a time has median_us 0.
 Result<MeasuredRow> parse_row(const json& row) {
   if (!row.is_object()) return Status(Code::kInvalidArgument, "is no object");
-  MeasuredRow parsed{.shape = {.model = text_of(row, "model")},
-                     .contender = text_of(row, "contender"),
-                     .config = text_of(row, "config"),
-                     .launch = text_of(row, "launch")};
-  parsed.shape.m = size_of_row(row, "m"), parsed.shape.n = size_of_row(row, "n"),
+  MeasuredRow parsed;
+  parsed.shape.model = text_of(row, "model");
+  parsed.shape.m = size_of_row(row, "m");
+  parsed.shape.n = size_of_row(row, "n");
   parsed.shape.k = size_of_row(row, "k");
+  parsed.contender = text_of(row, "contender");
+  parsed.config = text_of(row, "config");
+  parsed.launch = text_of(row, "launch");
   if (parsed.shape.m < 1 || parsed.shape.n < 1 || parsed.shape.k < 1) {
     return Status(Code::kInvalidArgument, "has no m, n and k of at least 1");
   }
@@ -65,7 +67,8 @@ Result<BenchFile> read_bench_file(const std::filesystem::path& path) {
     return refusal(path, formatted("schema_version must be {}", kSchemaVersion));
   }
   if (!document.contains("rows") || !document["rows"].is_array()) return refusal(path, "it has no rows");
-  BenchFile found{.device = text_of(document, "device")};
+  BenchFile found;
+  found.device = text_of(document, "device");
   if (document.contains("ceilings")) {
     found.gemm_tflops = number_of(document["ceilings"], "gemm_tflops");
     found.read_gbps = number_of(document["ceilings"], "read_gbps");

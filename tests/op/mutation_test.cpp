@@ -133,7 +133,8 @@ TEST(MutationOfRun, C26_WeightsHandedOverInTheWrongOrder) {
 // What is saved is checked as well: each half, each row, and that it is written at all.
 TEST(MutationOfRun, SpoiltPreactivationsAreSeen) {
   for (const Rounding rounding : {Rounding::kOnce, Rounding::kUnfused}) {
-    const OpCase op{.m = 33, .n = 48, .k = 64, .rounding = rounding, .extra = {.bias_up = true, .preactivations = true}};
+    const OpCase op{
+        .m = 33, .n = 48, .k = 64, .rounding = rounding, .extra = {.bias_up = true, .preactivations = true}};
     const Outcome right = run_case(op, {.backend = BackendId::kCpu, .kernel = {}}, Memory::kHost);
     EXPECT_TRUE(accepted(op, right));
     const auto spoilt = [&](const std::function<void(Outcome&)>& spoil) {

@@ -5,7 +5,7 @@ import ctypes
 import os
 import struct
 import threading
-from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_uint32, c_void_p
 from pathlib import Path
 
 from ._errors import BY_STATUS, InternalError, LibraryNotFound
@@ -26,6 +26,10 @@ class Problem(_Struct):
     _fields_ = [("struct_size", c_uint32)]
     _fields_ += [(name, c_int32) for name in "dtype dtype_y activation layout memory device alignment".split()]
     _fields_ += [(name, c_int64) for name in "m n k lda ld_gate ld_up ldy".split()]
+    _fields_ += [(name, c_float) for name in "alpha limit up_offset".split()]
+    _fields_ += [("rounding", c_int32), ("operands", c_uint32)]
+    _fields_ += [(name, c_int32) for name in "layout_add layout_pre reserved".split()]
+    _fields_ += [(name, c_int64) for name in "ld_add ld_pre".split()]
 
 
 class Options(_Struct):
@@ -37,6 +41,7 @@ class Args(_Struct):
     _fields_ = [("struct_size", c_uint32), ("reserved", c_uint32)]
     _fields_ += [(name, c_void_p) for name in "a gate up y workspace".split()]
     _fields_ += [("workspace_bytes", c_size_t), ("stream", c_void_p)]
+    _fields_ += [(name, c_void_p) for name in "bias_gate bias_up add_gate add_up pre_gate pre_up".split()]
 
 
 # pack_args(args, ARGS_START, a, gate, up, y, workspace, workspace_bytes, stream): all at once, which costs what setting

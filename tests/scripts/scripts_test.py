@@ -271,6 +271,18 @@ class CheckVerified(Folder):
             self.assertEqual(self.check(text), 1, text)
         self.assertEqual(python("check_verified.py", str(self.folder / "none.json"), "abc").returncode, 1)
 
+    def test_a_failure_passes_only_with_a_reason_for_the_same_sources(self):
+        record = '{"sources_hash": "abc", "verified": false, "reason": "tests failed", "failed": ["T", "U"]}'
+        for known, code in (
+            ('{"sources_hash": "abc", "tests": {"T": "why", "U": "why"}}', 0),
+            ('{"sources_hash": "abc", "tests": {"T": "why"}}', 1),
+            ('{"sources_hash": "abd", "tests": {"T": "why", "U": "why"}}', 1),
+        ):
+            self.write("known_failures.json", known)
+            self.assertEqual(self.check(record), code, known)
+        self.write("known_failures.json", '{"sources_hash": "abc", "tests": {"T": "why", "U": "why"}}')
+        self.assertEqual(self.check(record.replace("tests failed", "tests were left out")), 1)
+
 
 class SourcesHash(Folder):
     def setUp(self):

@@ -231,7 +231,7 @@ def test_report_as_json(folder):
 
 def test_report_refuses(folder, tmp_path):
     bare = tmp_path / "python"
-    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
     bare.chmod(0o755)
     before = sorted(path.name for path in folder.iterdir())
     for arguments, code, name in (

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fits the planner's numbers (src/plan/sm90_times.inc) to benchmark results of all kernels.
 
-    scripts/fit_times.py benchmarks/h200/kernels.json      (needs numpy and scipy)
+    scripts/fit_times.py benchmarks/h200/kernels.json benchmarks/h200/kernels_random.json      (needs numpy and scipy)
 
 The model is src/plan/time_model.cpp's; what is fitted are four numbers for each kernel. It also says how good the choices
 are: the time of the kernel that the model picks over the time of the fastest, for each shape of the files.

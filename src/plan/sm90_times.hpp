@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each row of sm90_configs.hpp takes, fitted to an H200: the planner's numbers. sm90_times.inc is written by
-// scripts/fit_times.py from kernels.json and kernels_random.json in benchmarks/h200; a row that is not in it is not measured yet and comes last.
+// scripts/fit_times.py from kernels.json and kernels_random.json in benchmarks/h200; a row that is not in it is not
+// measured yet and comes last.
 #pragma once
 
 #include <array>

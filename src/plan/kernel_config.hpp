@@ -30,10 +30,13 @@ struct KernelConfig {
   // All tokens in one tile, of which there may be no more.
   constexpr bool streamed() const { return schedule == Schedule::kStreamed; }
 
-  // Interleave has none; a ping-pong tile of 128x192 that may be cut along k has no registers left for them.
+  // Interleave has none; paired tiles that may be cut along k have no registers left for them.
   constexpr bool takes_bias() const {
-    return family != KernelFamily::kInterleave && !(family == KernelFamily::kPaired && shared && tile_n2 > 160);
+    return family != KernelFamily::kInterleave && !(family == KernelFamily::kPaired && shared);
   }
+
+  // Its tiles may have fewer columns at run time (tile_columns() in work_split.hpp).
+  constexpr bool narrows() const { return family == KernelFamily::kDecode && !shared; }
 
   bool operator==(const KernelConfig&) const = default;
 };

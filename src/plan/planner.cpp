@@ -138,11 +138,13 @@ Status none_legal(const std::vector<Candidate>& list) {
   return {Code::kNotSupported, text};
 }
 
-// The legal candidate that was measured to be the fastest; else list.end().
+// The legal candidate that was measured to be the fastest, for this very problem or for the one that it resembles; else
+// list.end().
 std::vector<Candidate>::iterator measured(std::vector<Candidate>& list, const Problem& problem,
                                           const DeviceSpec& device) {
-  const TuningKey key = tuning_key(problem, device);
-  for (const TuningTable* table : {&device.tuning->user, &device.tuning->shipped}) {
+  const TuningKey exact = tuning_key(problem, device), like = resembling(exact);
+  const TuningTable &user = device.tuning->user, &shipped = device.tuning->shipped;
+  for (const auto& [table, key] : {std::pair{&user, exact}, {&shipped, exact}, {&user, like}, {&shipped, like}}) {
     const auto row = table->find(key);
     if (row == table->end()) continue;
     const auto found = std::ranges::find_if(list, [&](const Candidate& candidate) {
@@ -150,7 +152,7 @@ std::vector<Candidate>::iterator measured(std::vector<Candidate>& list, const Pr
       return candidate.legal.ok() && config_name(config) == row->second.kernel;
     });
     if (found == list.end()) continue;
-    found->measured_us = row->second.median_us;
+    if (key == exact) found->measured_us = row->second.median_us;
     return found;
   }
   return list.end();

@@ -17,7 +17,7 @@ struct Candidate {
   int row = 0;              // index into kSm90Configs
   Status legal;             // OK, or kNotSupported and the rule that the problem breaks
   double predicted_us = 0;  // only if legal
-  double measured_us = 0;   // of the tuning row that chose it; 0: the time model did
+  double measured_us = 0;   // of the tuning row for this problem that chose it; else 0
 };
 
 // Whether the kernel can run the problem on the device.

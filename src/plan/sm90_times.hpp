@@ -11,10 +11,10 @@ namespace tileglu {
 
 struct KernelTimes {
   std::string_view kernel;
-  double k_block_us;   // of a tile, 64 deep
-  double tile_us;      // of a tile, besides its k-blocks
-  double exchange_us;  // of a worker that gives and takes parts of tiles
-  double gbps;         // at which it streams A, weights and y
+  double step_us;  // of a tile, tile_k deep
+  double tile_us;  // of a tile, besides its steps
+  double part_us;  // of a part of a tile that another worker did
+  double gbps;     // at which it streams A, weights and y
 };
 
 inline constexpr auto kSm90Times = std::to_array<KernelTimes>({

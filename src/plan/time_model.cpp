@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // predict_us: how long one kernel takes. It orders configurations; differences of a few percent are noise to it.
 //
-//   compute = tiles of the busiest worker * (k-blocks * k_block_us + tile_us) + exchange_us if tiles are cut along k
-//   memory  = bytes / gbps
-//   time    = launch + the 4-norm of compute and memory, which get in each other's way where they are alike; at least
-//             FLOP / the rate that the power limit leaves
+//   worker = tiles of the busiest one * (steps along k * step_us + tile_us) + parts it collects * part_us
+//   L2     = bytes of A and of the weights that all tiles load / the rate of L2
+//   memory = bytes of A, weights and y once / gbps
+//   time   = launch + norm(norm(worker, L2), memory): they get in each other's way where they are alike; at least
+//            FLOP / the rate that the power limit leaves
 //
-// The four numbers of each kernel come from sm90_times.hpp; those that belong to the device are here.
+// The four numbers of each kernel come from sm90_times.hpp; those that belong to the device are here, and in
+// scripts/fit_times.py, which fits the former.
 #include "plan/planner.hpp"
 #include "plan/sm90_configs.hpp"
 #include "plan/sm90_times.hpp"
@@ -19,7 +21,12 @@ namespace tileglu {
 namespace {
 
 // Launch, and the way through an empty pipeline.
-constexpr double kLaunchUs = 2.2;
+constexpr double kLaunchUs = 2.4;
+constexpr double kL2BytesPerUs = 11.0e6;
+// Times the traffic, where rows of the weights do not begin on the 128-byte grid (so many elements).
+constexpr double kOffGrid = 1.5;
+constexpr std::int64_t kGrid = 64;
+constexpr double kNorm = 2.4, kL2Norm = 6;
 // FLOP per microsecond and SM that the power limit leaves on long problems (715 TFLOP/s on 132 SMs).
 constexpr double kSustainedFlopPerUs = 5.42e6;
 // The device that kSm90Times was measured on.
@@ -28,7 +35,7 @@ constexpr int kElementBytes = 2;
 // Decode tiles were measured up to here; beyond, tiles with tokens as rows are faster.
 constexpr std::int64_t kMostDecodeTokens = 768;
 // For a row without measured times: slower than any other.
-constexpr KernelTimes kUnmeasured{.kernel = {}, .k_block_us = 5, .tile_us = 10, .exchange_us = 10, .gbps = 500};
+constexpr KernelTimes kUnmeasured{.kernel = {}, .step_us = 5, .tile_us = 10, .part_us = 10, .gbps = 500};
 
 const KernelTimes& times_of(const KernelConfig& config) {
   static const auto by_row = [] {
@@ -44,18 +51,37 @@ const KernelTimes& times_of(const KernelConfig& config) {
   return row == kSm90Configs.end() ? kUnmeasured : *by_row[static_cast<std::size_t>(row - kSm90Configs.begin())];
 }
 
-// Tiles that the busiest worker of the persistent grid does, one after the other; shared tiles in fractions.
-double tiles_of_a_worker(const WorkSplit& work) {
-  const double shared = static_cast<double>(work.shared_tiles) / work.workers;
-  return shared + static_cast<double>(ceil_div(work.tiles - work.shared_tiles, work.workers));
+struct Load {
+  double tiles;  // of the busiest worker, one after the other; shared tiles in fractions
+  double steps;  // along k
+  double parts;  // that the collector of a shared tile takes
+  double l2_bytes;
+};
+
+// Blocks of a streamed kernel: of a warp's outputs for mma, of four times as many for vector; so many of them on an SM.
+Load load_of_streamed(const KernelConfig& config, const Problem& p, int sm_count) {
+  const bool mma = config.family == KernelFamily::kMma;
+  const int outputs = config.tile_n2 / 2 * (mma ? 1 : 4), resident = mma ? 4 : 8;
+  const auto blocks = static_cast<double>(ceil_div(p.n, outputs));
+  return {.tiles = std::max(1.0, blocks / (sm_count * resident)),
+          .steps = static_cast<double>(p.k) / config.tile_k,
+          .parts = 0,
+          .l2_bytes = kElementBytes * blocks * static_cast<double>(p.k * (p.m + 2 * outputs))};
 }
 
-double compute_us(const KernelConfig& config, const KernelTimes& times, const Problem& p, int sm_count) {
-  if (config.streamed()) return times.tile_us;  // never at work longer than the memory
+Load load_of(const KernelConfig& config, const Problem& p, int sm_count) {
+  if (config.streamed()) return load_of_streamed(config, p, sm_count);
   const WorkSplit work = split_of(config, p, sm_count);
-  const auto k_blocks = static_cast<double>(ceil_div(p.k, config.tile_k));
-  return tiles_of_a_worker(work) * (k_blocks * times.k_block_us + times.tile_us) +
-         (work.shared_tiles > 0 ? times.exchange_us : 0);
+  const double shared = static_cast<double>(work.shared_tiles) / work.workers;
+  const int rows = config.cluster_m * config.tile_m + 2 * config.cluster_n * tile_columns(config, p, sm_count);
+  return {.tiles = shared + static_cast<double>(ceil_div(work.tiles - work.shared_tiles, work.workers)),
+          .steps = static_cast<double>(work.k_blocks),
+          .parts = work.shared_tiles > 0 ? std::max(1.0, static_cast<double>(work.workers) / work.tiles) : 0,
+          .l2_bytes = static_cast<double>(kElementBytes * config.tile_k) * work.k_blocks * work.tiles * rows};
+}
+
+double norm(double x, double y, double power) {
+  return std::pow(std::pow(x, power) + std::pow(y, power), 1 / power);
 }
 
 }  // namespace
@@ -66,9 +92,11 @@ double predict_us(const KernelConfig& config, const Problem& p, const DeviceSpec
   const int sm_count = std::max(device.sm_count, 1);
   const double slower = device.sm_clock_khz > 0 ? static_cast<double>(kMeasuredClockKhz) / device.sm_clock_khz : 1;
   const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
-  const double compute = compute_us(config, times, p, sm_count) * slower;
+  const Load load = load_of(config, p, sm_count);
+  const double worker = load.tiles * (load.steps * times.step_us + times.tile_us) + load.parts * times.part_us;
+  const double l2 = load.l2_bytes * (p.ld_gate % kGrid == 0 ? 1 : kOffGrid) / kL2BytesPerUs;
   const double memory = kElementBytes * (m * k + 2 * n * k + m * n) / times.gbps * 1e-3;
-  const double both = std::sqrt(std::hypot(compute * compute, memory * memory));
+  const double both = norm(norm(worker, l2, kL2Norm) * slower, memory, kNorm);
   return kLaunchUs + std::max(both, 4 * m * n * k / (kSustainedFlopPerUs * sm_count));
 }
 

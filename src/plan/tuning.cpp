@@ -27,4 +27,11 @@ TuningKey tuning_key(const Problem& problem, const DeviceSpec& device) {
           .m_bucket = m_bucket(problem.m)};
 }
 
+TuningKey resembling(TuningKey key) {
+  key.dtype = Dtype::kBf16;
+  key.activation = Activation::kSilu;
+  key.layout = Layout::kSeparate;
+  return key;
+}
+
 }  // namespace tileglu

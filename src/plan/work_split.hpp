@@ -12,6 +12,7 @@
 #include "core/problem.hpp"
 #include "plan/kernel_config.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -29,8 +30,9 @@ struct WorkSplit {
   int tiles = 0, k_blocks = 0, workers = 1;
   int shared_tiles = 0;
 
-  // Shorter pieces of a tile are not worth their way through memory.
-  static constexpr int kShortestPart = 4;
+  // Shorter pieces of a tile are not worth their way through memory, nor are more workers for a tile whose collector
+  // takes their parts one after the other.
+  static constexpr int kShortestPart = 4, kMostParts = 4;
 
   // With whole tiles only, or with the ragged last wave (and the wave before it, so that parts stay large) shared.
   static constexpr WorkSplit make(int tiles, int k_blocks, int workers, bool share) {
@@ -68,18 +70,37 @@ constexpr std::int64_t ceil_div(std::int64_t x, std::int64_t y) {
 constexpr std::int64_t cluster_tiles_m(const KernelConfig& c, const Problem& p) {
   return ceil_div(p.m, static_cast<std::int64_t>(c.tile_m) * c.cluster_m);
 }
-constexpr std::int64_t cluster_tiles_n(const KernelConfig& c, const Problem& p) {
-  return ceil_div(2 * p.n, static_cast<std::int64_t>(c.tile_n2) * c.cluster_n);
+constexpr std::int64_t cluster_tiles_n(const KernelConfig& c, const Problem& p, int columns) {
+  return ceil_div(p.n, static_cast<std::int64_t>(columns) * c.cluster_n);
+}
+
+// CTAs, or clusters of them, that a device runs at a time.
+constexpr std::int64_t most_workers(const KernelConfig& c, int sm_count) {
+  const std::int64_t most = sm_count * c.ctas / (c.cluster_m * c.cluster_n);
+  return most > 0 ? most : 1;
+}
+
+// Output columns of a tile, a multiple of 8. A kernel that may leave a part of its tile unused takes as few as still
+// need no more waves, so that every SM reads alike.
+constexpr int tile_columns(const KernelConfig& c, const Problem& p, int sm_count) {
+  const int most = c.tile_n2 / 2;
+  if (!c.narrows()) return most;
+  const std::int64_t workers = most_workers(c, sm_count), tiles_m = cluster_tiles_m(c, p);
+  const std::int64_t waves = ceil_div(tiles_m * cluster_tiles_n(c, p, most), workers);
+  const std::int64_t tiles_n = waves * workers / tiles_m;
+  return static_cast<int>(8 * ceil_div(p.n, 8 * tiles_n));
 }
 
 // The work of a kernel's persistent grid; p fits the kernel (planner.hpp).
 constexpr WorkSplit split_of(const KernelConfig& c, const Problem& p, int sm_count) {
-  const std::int64_t tiles = cluster_tiles_m(c, p) * cluster_tiles_n(c, p);
+  const std::int64_t tiles = cluster_tiles_m(c, p) * cluster_tiles_n(c, p, tile_columns(c, p, sm_count));
   const std::int64_t k_blocks = ceil_div(p.k, c.tile_k);
-  const std::int64_t most = sm_count * c.ctas / (c.cluster_m * c.cluster_n);
+  const std::int64_t most = most_workers(c, sm_count);
   // Workers beyond the number of tiles need a share that is worth it.
-  const std::int64_t useful = c.shared ? tiles * ceil_div(k_blocks, WorkSplit::kShortestPart) : tiles;
-  const std::int64_t workers = useful < most ? useful : (most > 0 ? most : 1);
+  const std::int64_t parts =
+      std::min<std::int64_t>(ceil_div(k_blocks, WorkSplit::kShortestPart), WorkSplit::kMostParts);
+  const std::int64_t useful = c.shared ? tiles * parts : tiles;
+  const std::int64_t workers = useful < most ? useful : most;
   return WorkSplit::make(static_cast<int>(tiles), static_cast<int>(k_blocks), static_cast<int>(workers), c.shared);
 }
 

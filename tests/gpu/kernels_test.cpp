@@ -57,6 +57,20 @@ TEST_P(Kernels, RaggedShapesStridesAndTypes) {
   }
 }
 
+// Tiles that narrow to different numbers of columns, in one and in several waves, and where the last one overlaps its
+// neighbour.
+TEST_P(Kernels, ManyColumns) {
+  struct Size {
+    std::int64_t m, n;
+  };
+  for (const Layout layout : layouts(square(), GetParam())) {
+    for (const Size& size : {Size{130, 2120}, Size{5, 4864}, Size{5, 4888}, Size{5, 9016}, Size{2, 17000}}) {
+      const test::OpCase op{.layout = layout, .m = rows(size.m), .n = size.n, .k = 72, .pad = {.y = 24}};
+      EXPECT_TRUE(test::accepted(op, test::run_case(op, GetParam().options(), Memory::kCuda)));
+    }
+  }
+}
+
 // Whatever the kernel takes: every activation, layout and pair of types, at one shape.
 TEST_P(Kernels, EveryVariant) {
   for (const Problem& variant : variants(square(), GetParam())) {

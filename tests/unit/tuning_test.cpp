@@ -151,6 +151,20 @@ TEST(TunedChoice, SaysThatItWasMeasured) {
   EXPECT_EQ(choose(p, kH200).value().measured_us, 0);
 }
 
+TEST(TunedChoice, RowsForSiluServeWhatResemblesThem) {
+  Problem measured = problem();
+  measured.layout = Layout::kSeparate;
+  const std::string taken = other_kernel(measured, 1), exact = other_kernel(measured, 2);
+  Problem p = measured;
+  p.activation = Activation::kGeluTanh, p.dtype = p.dtype_y = Dtype::kFp16, p.layout = Layout::kGateUp;
+  const Candidate choice = choose(p, tuned({.user = {}, .shipped = row(measured, taken)})).value();
+  EXPECT_EQ(name_of_row(choice), taken);
+  EXPECT_EQ(choice.measured_us, 0);
+  EXPECT_EQ(chosen(p, tuned({.user = row(measured, taken), .shipped = row(p, exact)})), exact);
+  p.n = 4872, p.ldy = 4872;
+  EXPECT_EQ(chosen(p, tuned({.user = {}, .shipped = row(measured, taken)})), predicted_kernel(p));
+}
+
 TEST(TunedChoice, ANamedKernelOrFamilyIsNotOverruled) {
   const Problem p = problem();
   const DeviceSpec device = tuned({.user = row(p, other_kernel(p)), .shipped = row(p, other_kernel(p, 2))});

@@ -94,6 +94,44 @@ TEST(WorkSplit, WholeTilesOnlyWhereTheWavesAreFull) {
   EXPECT_EQ(WorkSplit::make(265, 56, 132, false).shared_tiles, 0);
 }
 
+constexpr KernelConfig kNarrowing{
+    .family = KernelFamily::kDecode, .schedule = Schedule::kCooperative, .tile_m = 64, .tile_n2 = 256};
+
+TEST(Columns, AsFewAsNeedNoMoreWaves) {
+  for (const std::int64_t m : {1, 64, 65, 200}) {
+    for (std::int64_t n = 8; n < 40000; n += 8 * (1 + n / 100)) {
+      const Problem p{.m = m, .n = n, .k = 64};
+      for (const int sm_count : {1, 78, 132}) {
+        const int columns = tile_columns(kNarrowing, p, sm_count);
+        ASSERT_TRUE(columns % 8 == 0 && columns > 0 && columns <= 128 && columns <= n) << n;
+        const auto waves = [&](std::int64_t wide) {
+          return ceil_div(cluster_tiles_m(kNarrowing, p) * cluster_tiles_n(kNarrowing, p, wide), sm_count);
+        };
+        EXPECT_EQ(waves(columns), waves(128)) << n;
+        if (columns > 8) EXPECT_GT(waves(columns - 8), waves(128)) << n;
+      }
+    }
+  }
+}
+
+TEST(Columns, OfRealModels) {
+  const auto columns = [](std::int64_t n) { return tile_columns(kNarrowing, {.m = 64, .n = n, .k = 64}, 132); };
+  EXPECT_EQ(columns(4864), 40);
+  EXPECT_EQ(columns(8960), 72);
+  EXPECT_EQ(columns(18944), 72);  // two full waves
+  EXPECT_EQ(columns(29568), 112);
+  KernelConfig whole = kNarrowing;
+  whole.shared = true;
+  EXPECT_EQ(tile_columns(whole, {.m = 64, .n = 4864, .k = 64}, 132), 128);
+}
+
+TEST(Columns, SharedTilesHaveFewWorkersEach) {
+  const KernelConfig shared{
+      .family = KernelFamily::kDecode, .schedule = Schedule::kCooperative, .tile_m = 64, .shared = true};
+  EXPECT_EQ(split_of(shared, {.m = 64, .n = 608, .k = 4096}, 132).workers, 10 * WorkSplit::kMostParts);
+  EXPECT_EQ(split_of(shared, {.m = 64, .n = 608, .k = 128}, 132).workers, 10);
+}
+
 // Positions are counted in 32 bits.
 TEST(WorkSplit, DepthsThatWouldOverflowAreNotShared) {
   EXPECT_EQ(WorkSplit::make(263, 1 << 25, 132, true).shared_tiles, 0);

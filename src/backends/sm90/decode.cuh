@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // "decode": weights are the rows of the WGMMA and tokens its columns, which may be as few as 8. A warpgroup multiplies
 // 64 gate rows and the 64 up rows of the same outputs, so that gate and up of an output end up in the same thread; y is
-// transposed on its way through shared memory (stmatrix.trans).
+// transposed on its way through shared memory (stmatrix.trans). A tile may have fewer columns than the kernel at run
+// time: it then loads fewer weight rows, multiplies what happens to lie in their place, and stores its columns only.
 #pragma once
 
 #include "backends/sm90/fused.cuh"
@@ -33,6 +34,8 @@ struct DecodeTile
   static constexpr int kConsumerRegisters = TileM > 64 ? 232 : Base::kConsumerRegisters;
   static constexpr bool kGeneral = false;
   static constexpr bool kTakesBias = true;
+  static constexpr bool kNarrows = !Shared;
+  static constexpr bool kScarceRegisters = TileM > 64;
   static constexpr int kWidth = TileM;  // of a WGMMA
   static constexpr int kBlocks = 2;     // gate, up
   static constexpr int kPortions = 1;   // of y
@@ -92,7 +95,11 @@ struct DecodeTile
 
   __device__ __forceinline__ static void store_y(const CUtensorMap& map, const std::uint16_t* y, int row, int column,
                                                  int) {
-    cute::SM90_TMA_STORE_2D::copy(&map, y, column + Base::sharer() * kBox, row);
+    if constexpr (kNarrows) {  // a slice's other columns are not written
+      cute::SM90_TMA_STORE_3D::copy(&map, y, Base::sharer() * kBox, column / 8, row);
+    } else {
+      cute::SM90_TMA_STORE_2D::copy(&map, y, column + Base::sharer() * kBox, row);
+    }
   }
 };
 

@@ -112,14 +112,21 @@ struct Gated {
   }
 };
 
-// IsBf16: A, the weights, and what lies beside them.
+// Before the activation. IsBf16: A, the weights, and what lies beside them.
 template <bool IsBf16>
-__device__ __forceinline__ void finish(const FinishParams& p, int row, int column, float gate, float up) {
-  float sums[2] = {gate, up};
+__device__ __forceinline__ void add_operands(const FinishParams& p, int row, int column, float (&sums)[2]) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    if (p.bias[half] != nullptr) sums[half] += widen<IsBf16>(p.bias[half][column]);
-    if (p.add[half].base != nullptr) sums[half] += widen<IsBf16>(p.add[half].at(row, column));
+    if (p.bias[half] != nullptr) sums[half] += widen<IsBf16>(__ldg(p.bias[half] + column));
+    if (p.add[half].base != nullptr) sums[half] += widen<IsBf16>(__ldg(&p.add[half].at(row, column)));
+  }
+}
+
+// And from there on.
+template <bool IsBf16>
+__device__ __forceinline__ void store_output(const FinishParams& p, int row, int column, const float (&sums)[2]) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
     if (p.pre[half].base != nullptr) p.pre[half].at(row, column) = narrow<IsBf16>(sums[half]);
   }
   const float value = visit_activation(p.activation, p.swiglu, Gated{{p.dtype_y}, p.unfused, sums[0], sums[1]});
@@ -129,6 +136,13 @@ __device__ __forceinline__ void finish(const FinishParams& p, int row, int colum
   } else {
     static_cast<std::uint16_t*>(p.y)[i] = p.dtype_y == Dtype::kBf16 ? narrow<true>(value) : narrow<false>(value);
   }
+}
+
+template <bool IsBf16>
+__device__ __forceinline__ void finish(const FinishParams& p, int row, int column, float gate, float up) {
+  float sums[2] = {gate, up};
+  add_operands<IsBf16>(p, row, column, sums);
+  store_output<IsBf16>(p, row, column, sums);
 }
 
 }  // namespace tileglu::sm90

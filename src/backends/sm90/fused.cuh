@@ -32,6 +32,7 @@ struct FusedParams {
   CUtensorMap a, gate, up, y;
   WorkSplit work;        // its workers are clusters
   int m_tiles, n_tiles;  // of clusters
+  int columns;           // of a tile; those of a narrowing tile may be fewer than the kernel's
   int raster_group;
   bool grouped;           // weight rows come in groups of 8
   bool prefetch_weights;  // before the grid ahead in the stream has ended
@@ -53,8 +54,18 @@ __device__ __forceinline__ Corner corner_of(const FusedParams& p, int tile, int 
   const int first = tile / in_group * p.raster_group;
   const int rest = tile % in_group;
   const int height = min(p.raster_group, p.m_tiles - first);
-  return {((first + rest % height) * T::kClusterM + (T::kClusterM > 1 ? rank : 0)) * T::kTileM,
-          (rest / height * T::kClusterN + (T::kClusterN > 1 ? rank : 0)) * T::kHalf};
+  const int row = ((first + rest % height) * T::kClusterM + (T::kClusterM > 1 ? rank : 0)) * T::kTileM;
+  const int tile_n = rest / height * T::kClusterN + (T::kClusterN > 1 ? rank : 0);
+  // The last narrow tile ends where n does: it has columns of its neighbour too, to which both give the same values.
+  if constexpr (T::kNarrows) return {row, min(tile_n * p.columns, p.n - p.columns)};
+  return {row, tile_n * T::kHalf};
+}
+
+// That the loads of a stage bring.
+template <class T>
+__device__ __forceinline__ std::uint32_t stage_bytes(const FusedParams& p) {
+  if constexpr (T::kNarrows) return (T::kTileM + 2 * p.columns) * kTileK * 2;
+  return T::kStageBytes;
 }
 
 // Position in the ring of stages: index and the parity of the barrier's phase.
@@ -131,7 +142,7 @@ __device__ __forceinline__ void produce(const FusedParams& p, FusedStorage<T>& s
         if (!p.prefetch_weights) wait_for_previous_grid();
         const int ahead = min(T::kStages, item.k_end - k);
         for (int i = 0; i < ahead; ++i) {
-          s.full[i].arrive_and_expect_tx(T::kStageBytes);
+          s.full[i].arrive_and_expect_tx(stage_bytes<T>(p));
           load_weights<T>(p, s, i, k + i, pass, corner, rank);
         }
         if (p.prefetch_weights) wait_for_previous_grid();
@@ -141,7 +152,7 @@ __device__ __forceinline__ void produce(const FusedParams& p, FusedStorage<T>& s
       }
       for (; k < item.k_end; ++k, ring.advance()) {
         s.empty[ring.stage].wait(ring.phase ^ 1);
-        s.full[ring.stage].arrive_and_expect_tx(T::kStageBytes);
+        s.full[ring.stage].arrive_and_expect_tx(stage_bytes<T>(p));
         load_weights<T>(p, s, ring.stage, k, pass, corner, rank);
         load_tokens<T>(p, s, ring.stage, k, corner, rank);
       }
@@ -260,8 +271,11 @@ __device__ __forceinline__ void consume(const FusedParams& p, FusedStorage<T>& s
         T::stage_y(act, pack, y, d, portion);
         cute::tma_store_fence();
         synchronize();
-        if (leader) T::store_y(p.y, y, corner.row, corner.column, portion);
-        if (leader) cute::tma_store_arrive();
+        if (leader) {  // the corner is made anew where the arithmetic would leave no registers to keep it in
+          const Corner to = T::kScarceRegisters ? corner_of<T>(p, again(item.tile), rank) : corner;
+          T::store_y(p.y, y, to.row, to.column, portion);
+          cute::tma_store_arrive();
+        }
       }
     };
     if constexpr (T::kPasses == 2) {
@@ -314,7 +328,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kCtas) fused_kernel(const __gr
 
 template <KernelConfig C, class T>
 class FusedLauncher final : public Launcher {
-  static_assert(C.takes_bias() == T::kTakesBias);
+  static_assert(C.takes_bias() == T::kTakesBias && C.narrows() == T::kNarrows);
 
  public:
   static Result<std::unique_ptr<Launcher>> make(const Problem& problem, const LaunchOptions& options) {
@@ -371,7 +385,8 @@ class FusedLauncher final : public Launcher {
   FusedLauncher(const Problem& problem, const LaunchOptions& options) : problem_(problem) {
     params_.work = split_of(C, problem, options.sm_count);
     params_.m_tiles = static_cast<int>(cluster_tiles_m(C, problem));
-    params_.n_tiles = static_cast<int>(cluster_tiles_n(C, problem));
+    params_.columns = tile_columns(C, problem, options.sm_count);
+    params_.n_tiles = static_cast<int>(cluster_tiles_n(C, problem, params_.columns));
     params_.raster_group = C.raster_group;
     params_.grouped = gate_rows(problem.layout, problem.n).group > 1;
     params_.prefetch_weights = options.prefetch_weights;
@@ -388,9 +403,14 @@ class FusedLauncher final : public Launcher {
           .rows = rows, .columns = columns, .stride = stride, .box_rows = box_rows, .box_columns = box_columns};
     };
     TILEGLU_TRY(encode(matrix(p.m, p.k, p.lda, T::kTileM / T::kClusterN, kTileK), params_.a));
-    TILEGLU_TRY(encode_half(gate_half(p, {}), T::kLoadRows, params_.grouped, params_.gate));
-    TILEGLU_TRY(encode_half(up_half(p, {}), T::kLoadRows, params_.grouped, params_.up));
+    const int load_rows = T::kNarrows ? params_.columns : T::kLoadRows;
+    TILEGLU_TRY(encode_half(gate_half(p, {}), load_rows, params_.grouped, params_.gate));
+    TILEGLU_TRY(encode_half(up_half(p, {}), load_rows, params_.grouped, params_.up));
     if constexpr (T::kGeneral) return {};  // y is stored by threads
+    if constexpr (T::kNarrows) {
+      const SlicesView slices{.rows = p.m, .columns = p.n, .stride = p.ldy, .slice_columns = params_.columns};
+      return encode(slices, T::kBoxRows, params_.y);
+    }
     return encode(matrix(p.m, p.n, p.ldy, T::kBoxRows, T::kBox), params_.y);
   }
 

@@ -80,6 +80,11 @@ Status encode(const MatrixView& view, CUtensorMap& map) {
   return encode_16bit<2>({view.columns, view.rows}, {view.stride}, {view.box_columns, view.box_rows}, map);
 }
 
+Status encode(const SlicesView& view, int rows, CUtensorMap& map) {
+  const std::int64_t slices = (view.columns - view.slice_columns) / 8 + 1;
+  return encode_16bit<3>({view.slice_columns, slices, view.rows}, {8, view.stride}, {64, 1, rows}, map);
+}
+
 HalfView gate_half(const Problem& problem, const Operands& operands) {
   return half_view(gate_rows(problem.layout, problem.n), operands.gate, problem.ld_gate, problem);
 }

@@ -20,6 +20,14 @@ struct MatrixView {
   int box_columns = 0;  // 64, 32 or 16: rows of 128, 64 or 32 bytes, swizzled accordingly; else not swizzled
 };
 
+// A row-major matrix of 16-bit elements, seen through slices of `slice_columns` columns (a multiple of 8) that begin at
+// any multiple of 8.
+struct SlicesView {
+  std::int64_t rows = 0, columns = 0;
+  std::int64_t stride = 0;  // elements, a multiple of 8
+  int slice_columns = 0;
+};
+
 // Gate or up rows of length k inside the weights: row i at base + (i / 8) * group_stride + (i % 8) * row_stride. That
 // one form covers every layout (n is a multiple of 8), so that kernels need not know it.
 struct HalfView {
@@ -31,6 +39,9 @@ HalfView gate_half(const Problem& problem, const Operands& operands);
 HalfView up_half(const Problem& problem, const Operands& operands);
 
 Status encode(const MatrixView& view, CUtensorMap& map);
+// Boxes of 64 columns and `rows` rows. Coordinates: (column of the slice, its first column / 8, row); what lies beyond
+// the slice's last column is neither read nor written.
+Status encode(const SlicesView& view, int rows, CUtensorMap& map);
 // Boxes of 64 columns of k and `rows` rows (a multiple of 8). Coordinates: grouped (k, 0, row / 8), else (k, row, 0),
 // for rows at equal distances.
 Status encode_half(const HalfView& half, int rows, bool grouped, CUtensorMap& map);

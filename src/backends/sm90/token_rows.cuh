@@ -24,8 +24,9 @@ struct TokenRowsTile : FusedTile<TileM, TileN2 / 2, Passes, ClusterM, ClusterN, 
   using Base = FusedTile<TileM, TileN2 / 2, Passes, ClusterM, ClusterN, 2, Pingpong ? 1 : 2, Shared, 1,
                          General ? 64 * 2 * sums_stride(TileN2 / 2) * 2 : 64 * TileN2 / 2>;
   using Base::kHalf, Base::kSharers, Base::kTileM;
-  static constexpr bool kGeneral = General;
-  static constexpr bool kTakesBias = !(Shared && TileN2 > 160);
+  static constexpr bool kGeneral = General, kNarrows = false;
+  static constexpr bool kScarceRegisters = Base::kAccumulators > 160;
+  static constexpr bool kTakesBias = !Shared;
   static constexpr int kWidth = TileN2 / Passes;                  // of a WGMMA
   static constexpr int kBlocks = TileM / 64 / kSharers;           // 64-row WGMMAs of a warpgroup
   static constexpr int kPortions = kBlocks;                       // of y: 64 rows each
@@ -87,11 +88,22 @@ struct TokenRowsTile : FusedTile<TileM, TileN2 / 2, Passes, ClusterM, ClusterN, 
   __device__ __forceinline__ static void finish_rows(const FinishParams& p, const float* sums, Corner corner, int m,
                                                      int n, int block) {
     const int first_row = corner.row + (block * kSharers + Base::sharer()) * 64;
-    for (int i = threadIdx.x % 128; i < 64 * kHalf; i += 128) {
-      const int row = i / kHalf, column = i % kHalf;
-      const float* gate = sums + row * sums_stride(kHalf) + column;
-      if (first_row + row < m && corner.column + column < n) {
-        finish<IsBf16>(p, first_row + row, corner.column + column, gate[0], gate[64 * sums_stride(kHalf)]);
+    constexpr int kBatch = 4;  // of a thread, so that its loads of operands wait for each other no more
+    static_assert(64 * kHalf % (128 * kBatch) == 0);
+    for (int first = threadIdx.x % 128; first < 64 * kHalf; first += 128 * kBatch) {
+      const auto row_of = [&](int i) { return first_row + (first + i * 128) / kHalf; };
+      const auto column_of = [&](int i) { return corner.column + (first + i * 128) % kHalf; };
+      float values[kBatch][2];
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        const float* gate = sums + (row_of(i) - first_row) * sums_stride(kHalf) + column_of(i) - corner.column;
+        values[i][0] = gate[0];
+        values[i][1] = gate[64 * sums_stride(kHalf)];
+        if (row_of(i) < m && column_of(i) < n) add_operands<IsBf16>(p, row_of(i), column_of(i), values[i]);
+      }
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        if (row_of(i) < m && column_of(i) < n) store_output<IsBf16>(p, row_of(i), column_of(i), values[i]);
       }
     }
   }

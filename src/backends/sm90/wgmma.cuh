@@ -145,12 +145,14 @@ __device__ __forceinline__ void wgmma_wait() {
 __device__ __forceinline__ int uniform(int value) {
   return __shfl_sync(0xFFFFFFFFU, value, 0);
 }
-// The lane, so that the compiler does not know it: what is made of it is computed where it is used, not kept in
-// registers across the main loop.
+// The same value, so that the compiler does not know it: what is made of it is made where it is used, and not kept in
+// registers across what lies between.
+__device__ __forceinline__ int again(int value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
 __device__ __forceinline__ int lane_here() {
-  int lane = static_cast<int>(threadIdx.x) % 32;
-  asm volatile("" : "+r"(lane));
-  return lane;
+  return again(static_cast<int>(threadIdx.x) % 32);
 }
 // Keeps the compiler from moving accesses to accumulators across the WGMMAs that are in flight.
 template <int N>

@@ -3,7 +3,6 @@
 
 import gc
 import shlex
-import sys
 import time
 from dataclasses import replace
 
@@ -27,10 +26,7 @@ def make_context(options):
         preset = replace(preset, batches=options.m, share_batches=options.m)
     context = experiments.Context(found, preset, options.dtype, checkpoint=options.checkpoint)
     if found.memory == "cuda":
-        try:
-            context.sensors = nvml.Sensors(f"GPU-{found.torch.cuda.get_device_properties(0).uuid}")
-        except (OSError, AttributeError) as error:
-            print(f"study: no power and clock readings: {error}", file=sys.stderr)
+        context.sensors = nvml.sensors_of(found.torch)
     return context, why_not
 
 

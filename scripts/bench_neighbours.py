@@ -4,14 +4,15 @@
 
     scripts/bench_neighbours.py --output FILE [--budget SECONDS] [--models A,B] [--m 1,8]
 
-A case is a chain of layers, rms_norm -> gated projection -> F.linear, each on what the one before it gave and with weights of
-its own; the down-projections' weights alone exceed three times the L2 cache, so all weights come cold. Each contender's chain
-is a CUDA graph, repeated in it until it fills a sample; they take turns (A B C, B C A, ...). Contenders: merged, backend
-cublas (one product over 2N, one activation kernel); eager, two F.linear, SiLU, product; tileglu, the planner's choice;
-tileglu+prefetch, the same with weights read before the kernel ahead has ended; without, rms_norm and F.linear alone. Times are
-of one layer: median, 5th and 95th percentile; marginal_us is the median less that of `without`. Data are random normal. Before
-it is timed a graph is replayed on poisoned results, and every layer checked against fp64 on its own input. The file is
-complete after each case. Exit codes: 1 if a contender has no time, 3 without a Hopper GPU.
+A case is a chain of layers, rms_norm -> gated projection -> F.linear, each on what the one before it gave and with
+weights of its own; the down-projections' weights alone exceed three times the L2 cache, so all weights come cold. Each
+contender's chain is a CUDA graph, repeated in it until it fills a sample; they take turns (A B C, B C A, ...).
+Contenders: merged, backend cublas (one product over 2N, one activation kernel); eager, two F.linear, SiLU, product;
+tileglu, the planner's choice; tileglu+prefetch, the same with weights read before the kernel ahead has ended; without,
+rms_norm and F.linear alone. Times are of one layer: median, 5th and 95th percentile; marginal_us is the median less
+that of `without`. Data are random normal. Before it is timed a graph is replayed on poisoned results, and every layer
+checked against fp64 on its own input. The file is complete after each case. Exit codes: 1 if a contender has no time, 3
+without a Hopper GPU.
 """
 
 import argparse
@@ -80,12 +81,14 @@ def table(rows):
     for row in rows:
         shapes.setdefault((row["model"], row["m"]), {})[row["contender"]] = row
     others = [name for name in CONTENDERS if name not in (WITHOUT, PREFETCH)]
-    lines = ["model            m " + "".join(f"{name:>17}" for name in [*CONTENDERS, *(f"{name}, x" for name in others)])]
+    titles = [*CONTENDERS, *(f"{name}, x" for name in others)]
+    lines = ["model            m " + "".join(f"{title:>17}" for title in titles)]
     for (model, m), found in shapes.items():
         times = [found[name]["median_us"] for name in CONTENDERS]
         ours = found[PREFETCH]["marginal_us"]
         ratios = [found[name]["marginal_us"] / ours if ours and found[name]["marginal_us"] else None for name in others]
-        lines.append(f"{model:14} {m:>3} " + "".join(f"{'-' if x is None else format(x, '.2f'):>17}" for x in times + ratios))
+        cells = ["-" if value is None else f"{value:.2f}" for value in times + ratios]
+        lines.append(f"{model:14} {m:>3} " + "".join(f"{cell:>17}" for cell in cells))
     failures = dict.fromkeys(f"{row['contender']} {row['status']}: {row['reason']}" for row in rows if row["reason"])
     return lines + list(failures)
 

@@ -30,6 +30,9 @@ def summary(data):
         f"{data.bench.get('version', '?')} of commit {data.bench.get('commit', '?')}, preset "
         f"`{data.about['preset']}`, {data.about['dtype']}."
     )
+    if data.unfinished:
+        counts = ", ".join(f"{name} {len(keys)}" for name, keys in data.unfinished.items())
+        parts.append(f"**Unfinished units:** {counts}. `python3 -m study run` into the same folder goes on with them.")
     return parts
 
 

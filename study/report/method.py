@@ -105,6 +105,6 @@ def files(data):
     ]
     text = (
         "Raw files of this study, under `raw/<experiment>/`; the files in `data/` hold what the figures show, each "
-        "with the raw files that it is made from."
+        "with the raw files that it is made from, and the table of claims (`data/claims.json`)."
     )
     return Section("Files", [text, Table(["experiment", "raw files"], counts)])

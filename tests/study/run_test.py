@@ -241,6 +241,8 @@ def test_claims_are_not_measured_without_a_gpu(page):
     claims = Links(text).tables[0]
     assert len(claims) == 11 and all(cells[2] == "not measured" for cells in claims[1:])
     assert "made without a GPU" in text
+    rows = json.loads((page.parent / "data" / "claims.json").read_text())["rows"]
+    assert len(rows) == 10 and all(row["ours"] is None for row in rows)
 
 
 def test_markdown_holds_the_same_tables(page):

@@ -2,6 +2,7 @@
 """Power, energy and clocks of a GPU from the driver's NVML, by ctypes: one less package to install."""
 
 import ctypes
+import sys
 import threading
 import time
 
@@ -28,6 +29,11 @@ class Sensors:
         status = getattr(self._nvml, name)(self._device, *arguments, ctypes.byref(value))
         return value.value if status == 0 else None
 
+    def driver(self):
+        version = ctypes.create_string_buffer(80)
+        status = self._nvml.nvmlSystemGetDriverVersion(version, len(version))
+        return version.value.decode() if status == 0 else None
+
     def watts(self):
         milliwatts = self._read("nvmlDeviceGetPowerUsage", ctypes.c_uint)
         return None if milliwatts is None else milliwatts / 1e3
@@ -43,6 +49,15 @@ class Sensors:
             "memory_clock_mhz": self._read("nvmlDeviceGetClockInfo", ctypes.c_uint, _MEMORY_CLOCK),
             "power_watts": self.watts(),
         }
+
+
+def sensors_of(torch):
+    """Of torch's first GPU; None, and a line on standard error, where NVML does not answer."""
+    try:
+        return Sensors(f"GPU-{torch.cuda.get_device_properties(0).uuid}")
+    except (OSError, AttributeError) as error:
+        print(f"study: no power and clock readings: {error}", file=sys.stderr)
+        return None
 
 
 class PowerLog:

@@ -3,13 +3,12 @@
 
 import gc
 import shlex
-import sys
 import time
 from dataclasses import replace
 
 from . import arrays, derive, experiments, nvml, presets
 from .progress import Progress
-from .store import SCHEMA_VERSION, Store, write_json
+from .store import SCHEMA_VERSION, Store, read_json, write_json
 
 
 def make_context(options):
@@ -27,10 +26,7 @@ def make_context(options):
         preset = replace(preset, batches=options.m, share_batches=options.m)
     context = experiments.Context(found, preset, options.dtype, checkpoint=options.checkpoint)
     if found.memory == "cuda":
-        try:
-            context.sensors = nvml.Sensors(f"GPU-{found.torch.cuda.get_device_properties(0).uuid}")
-        except (OSError, AttributeError) as error:
-            print(f"study: no power and clock readings: {error}", file=sys.stderr)
+        context.sensors = nvml.sensors_of(found.torch)
     return context, why_not
 
 
@@ -45,15 +41,18 @@ def units_of(context, only):
 
 def run(folder, options, command):
     """Returns (units that were done now, units that the budget left over, units that failed as a whole)."""
+    started = time.monotonic()  # making the context takes seconds on a GPU
     context, why_not_gpu = make_context(options)
     store = Store(folder)
     units = units_of(context, options.only)
+    planned = with_earlier(store, context, units)
     left = [unit for unit in units if options.again or not store.has(unit.experiment, unit.key)]
-    write_json(store.folder / "study.json", about(context, why_not_gpu, command))
+    write_json(store.folder / "study.json", about(context, why_not_gpu, command, planned))
     progress = Progress(sum(unit.seconds for unit in left))
     done, over, failed = 0, 0, []
     for unit in left:
-        if options.budget and progress.elapsed + unit.seconds * min(1.0, progress.pace()) > options.budget:
+        gone = time.monotonic() - started
+        if options.budget and gone + unit.seconds * progress.pace() > options.budget:
             over += 1
             continue
         progress.show(f"{unit.experiment} {unit.key}")
@@ -73,6 +72,23 @@ def run(folder, options, command):
     return done, over, failed
 
 
+def with_earlier(store, context, units):
+    """{experiment: keys} of these units and of those that earlier runs into the folder were to measure. ValueError if
+    the folder's figures are of another memory or dtype."""
+    path, planned = store.folder / "study.json", {}
+    if path.exists():
+        found = read_json(path)
+        for name, now in (("memory", context.arrays.memory), ("dtype", context.dtype)):
+            if found[name] != now:
+                raise ValueError(f"{store.folder} holds a study with {name} {found[name]}, and this run has {now}")
+        planned = found.get("units", {})
+    for unit in units:
+        keys = planned.setdefault(unit.experiment, [])
+        if unit.key not in keys:
+            keys.append(unit.key)
+    return planned
+
+
 def measured(context, unit):
     """The unit's document. Raises if the device is out of order afterwards, since its figures then mean nothing."""
     sensors = context.sensors
@@ -90,7 +106,7 @@ def measured(context, unit):
     }
 
 
-def about(context, why_not_gpu, command):
+def about(context, why_not_gpu, command, planned):
     preset = context.preset
     return {
         "schema_version": SCHEMA_VERSION,
@@ -106,6 +122,7 @@ def about(context, why_not_gpu, command):
         "energy_s": preset.energy_s,
         "paper_models": presets.PAPER_MODELS,
         "paper_batches": presets.PAPER_BATCHES,
+        "units": planned,
     }
 
 

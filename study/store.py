@@ -43,7 +43,10 @@ def numbers_by_value(path):
 
 def read_json(path):
     with open(path, encoding="utf-8") as file:
-        document = json.load(file)
+        try:
+            document = json.load(file)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
     if document.get("schema_version") != SCHEMA_VERSION:
         raise ValueError(f"{path}: schema_version is {document.get('schema_version')}, not {SCHEMA_VERSION}")
     return document

@@ -101,7 +101,9 @@ ffi::Error read(Call& call, const ffi::AnyBuffer& x, const ffi::AnyBuffer& gate,
   return ffi::Error::Success();
 }
 
-// `allocate`: size -> address of 256-byte aligned workspace, or NULL.
+constexpr std::size_t kWorkspaceAlignment = 256;  // of tileglu.h
+
+// `allocate`: size -> address of workspace of that alignment, or NULL.
 template <class Allocate>
 ffi::Error run(Call& call, Allocate allocate) {
   std::size_t size = 0;
@@ -130,8 +132,8 @@ void* host_workspace(std::size_t size) {
   thread_local std::size_t have = 0;
   if (size > have) {
     have = 0;
-    const std::size_t rounded = (size + 255U) & ~std::size_t{255};
-    memory.reset(std::aligned_alloc(256, rounded));
+    const std::size_t rounded = (size + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+    memory.reset(std::aligned_alloc(kWorkspaceAlignment, rounded));
     if (memory != nullptr) have = rounded;
   }
   return memory.get();
@@ -153,7 +155,12 @@ ffi::Error glu_cuda(void* stream, int32_t device, ffi::ScratchAllocator scratch,
   call.problem.memory = TILEGLU_MEMORY_CUDA;
   call.problem.device = device;
   call.args.stream = stream;
-  return run(call, [&](std::size_t size) { return scratch.Allocate(size, 256).value_or(nullptr); });
+  return run(call, [&](std::size_t size) -> void* {
+    constexpr std::size_t kOffered = 16;  // the strictest alignment that XLA takes
+    std::size_t space = size + kWorkspaceAlignment - kOffered;
+    void* memory = scratch.Allocate(space, kOffered).value_or(nullptr);
+    return memory == nullptr ? nullptr : std::align(kWorkspaceAlignment, size, memory, space);
+  });
 }
 
 auto with_operands(auto binding) {

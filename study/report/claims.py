@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Callable
 
 from .. import derive
+from ..store import SCHEMA_VERSION, write_json
 from . import grid
 from .data import PEAK_TFLOPS, by_shape, ratio
 from .page import NOT_MEASURED, Link, Section, Table
 
+FILE = "data/claims.json"
 SMALL, LARGE = "qwen2.5-0.5b", "qwen2.5-72b"
 
 
@@ -23,13 +25,36 @@ class Claim:
     source: Link
 
 
-def section(data):
+def rows_of(data):
+    """A row for each claim, as data/claims.json holds them; `ours` and `source` are null where it was not measured."""
     rows = []
     for claim in CLAIMS:
-        found = claim.ours(data) if data.on_gpu else None
-        rows.append([claim.text, claim.paper, *(found or (NOT_MEASURED, "")), claim.source if found else None])
+        ours, why = (data.on_gpu and claim.ours(data)) or (None, "")
+        source = claim.source.target if ours else None
+        rows.append({"claim": claim.text, "paper": claim.paper, "ours": ours, "why": why, "source": source})
+    return rows
+
+
+def section(data):
+    rows = rows_of(data)
+    write_json(
+        data.folder / FILE,
+        {
+            "schema_version": SCHEMA_VERSION,
+            "device": data.bench.get("device"),
+            "commit": data.bench.get("commit"),
+            "preset": data.about["preset"],
+            "dtype": data.about["dtype"],
+            "unfinished": {name: len(keys) for name, keys in data.unfinished.items()},
+            "rows": rows,
+        },
+    )
     titles = ["claim", "paper", "ours", "why they differ, or what it takes", "from"]
-    return Section("The paper's claims", [Table(titles, rows, 5)])
+    cells = [
+        [row["claim"], row["paper"], row["ours"] or NOT_MEASURED, row["why"], claim.source if row["ours"] else None]
+        for claim, row in zip(CLAIMS, rows)
+    ]
+    return Section("The paper's claims", [Table(titles, cells, 5)])
 
 
 def at(row_or_shape):

@@ -28,6 +28,13 @@ class Data:
     def ceilings(self):
         return self.bench.get("ceilings") or {}
 
+    @property
+    def unfinished(self):
+        """{experiment: units that a run was to measure and that have no raw file}."""
+        planned = self.about.get("units", {})
+        missing = {name: [key for key in keys if not self.store.has(name, key)] for name, keys in planned.items()}
+        return {name: keys for name, keys in missing.items() if keys}
+
     def rows(self, experiment):
         return self.store.rows(experiment)
 

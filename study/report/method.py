@@ -30,6 +30,9 @@ def summary(data):
         f"{data.bench.get('version', '?')} of commit {data.bench.get('commit', '?')}, preset "
         f"`{data.about['preset']}`, {data.about['dtype']}."
     )
+    if data.unfinished:
+        counts = ", ".join(f"{name} {len(keys)}" for name, keys in data.unfinished.items())
+        parts.append(f"**Unfinished units:** {counts}. `python3 -m study run` into the same folder goes on with them.")
     return parts
 
 
@@ -102,6 +105,6 @@ def files(data):
     ]
     text = (
         "Raw files of this study, under `raw/<experiment>/`; the files in `data/` hold what the figures show, each "
-        "with the raw files that it is made from."
+        "with the raw files that it is made from, and the table of claims (`data/claims.json`)."
     )
     return Section("Files", [text, Table(["experiment", "raw files"], counts)])

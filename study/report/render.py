@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DIR/report.html and DIR/report.md, with the figures and their data files, from what a run left in DIR."""
+"""DIR/report.html and DIR/report.md, the claims, and the figures with their data, from what a run left in DIR."""
 
 from pathlib import Path
 
@@ -41,6 +41,7 @@ def render(folder):
     return [
         folder / "report.html",
         folder / "report.md",
+        folder / claims.FILE,
         *(folder / f.svg for f in drawn),
         *(folder / f.data for f in drawn),
     ]

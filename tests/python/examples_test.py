@@ -32,8 +32,9 @@ def test_runs(name):
             importlib.import_module("tileglu.jax")
         except tileglu.LibraryNotFound as error:
             pytest.skip(str(error))
-    if "cupy" in NEEDS[name] and tileglu.backends()["cublas"] is not None:
-        pytest.skip(tileglu.backends()["cublas"])
+    backend = {"cupy_glu.py": "cublas", "numpy_glu.py": "cpu"}.get(name)
+    if backend and tileglu.backends()[backend] is not None:
+        pytest.skip(tileglu.backends()[backend])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, FOLDER / name], capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr

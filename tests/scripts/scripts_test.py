@@ -65,65 +65,130 @@ class MergeVerified(Folder):
 
 
 class BenchTable(Folder):
-    MARKED = (
-        "before\n<!-- table from benchmarks/h200/prefill.json -->old<!-- end of table -->\nbetween\n"
-        "<!-- table from benchmarks/h200/decode.json -->old<!-- end of table -->\nafter\n"
-    )
+    CLAIMS = "benchmarks/h200/study/data/claims.json"
+
+    @staticmethod
+    def marked(*markers):
+        blocks = (f"<!-- {marker} -->old<!-- end of table -->" for marker in markers)
+        return "\n".join(["before", *blocks, "after\n"])
 
     def setUp(self):
         super().setUp()
-        self.readme = self.write("README.md", self.MARKED)
-        self.write("docs/performance.md", self.MARKED)
+        sources = [f"from benchmarks/h200/{name}.json" for name in ("prefill", "decode")]
+        readme = self.marked(*(f"matrix {source}" for source in sources), f"claims from {self.CLAIMS}")
+        self.readme = self.write("README.md", readme)
+        self.long = self.write("docs/performance.md", self.marked(*(f"table {source}" for source in sources)))
 
     def measured(self, *rows, name="prefill"):
-        shape = {"model": "m1", "m": 512, "n": 64, "k": 32, "tflops": 500.0, "status": "ok"}
-        document = {"device": "GPU", "commit": "abc", "rows": [shape | row for row in rows]}
-        self.write(f"benchmarks/h200/{name}.json", json.dumps(document))
+        shape = {"model": "m1", "m": 512, "n": 64, "k": 32, "tflops": 500.0, "config": "", "status": "ok"}
+        document = {"device": "GPU", "commit": "abc", "ceilings": {"read_gbps": 4490.7}}
+        self.write(f"benchmarks/h200/{name}.json", json.dumps(document | {"rows": [shape | row for row in rows]}))
 
     def run_script(self, *arguments):
         return python("bench_table.py", "--root", str(self.folder), *arguments)
+
+    def written(self, page):
+        self.assertEqual(self.run_script().returncode, 0)
+        text = page.read_text()
+        self.assertTrue(text.startswith("before\n") and text.endswith("\nafter\n"))
+        self.assertEqual(self.run_script("--check").returncode, 0)
+        return text
 
     def test_takes_the_fastest_good_configuration(self):
         self.measured(
             {"contender": "interleave", "config": "a", "median_us": 20.0},
             {"contender": "interleave_128x128_g1", "config": "b", "median_us": 10.0},
             {"contender": "interleave", "config": "c", "median_us": 1.0, "status": "error", "tflops": None},
-            {"contender": "cublas_merged", "config": "", "median_us": 15.0},
-            {"contender": "cublas_gemm_only", "config": "", "median_us": 9.0},
+            {"contender": "cublas_merged", "median_us": 15.0},
+            {"contender": "cublas_gemm_only", "median_us": 9.0},
         )
-        self.assertEqual(self.run_script().returncode, 0)
-        text = self.readme.read_text()
-        self.assertIn("| m1 | 512 | 64 | 32 | – | 10.0 | – | 15.0 | – | 9.0 | – | – | – | `b` |", text)
-        self.assertTrue(text.startswith("before\n") and text.endswith("\nafter\n"))
-        self.assertEqual(self.run_script("--check").returncode, 0)
+        row = "| m1 | 512 | 64 | 32 | – | 10.0 | – | 15.0 | – | 9.0 | – | – | – | `b` |"
+        self.assertIn(row, self.written(self.long))
 
     def test_decode_has_ratios_and_shares(self):
         self.measured(
             {"contender": "tileglu", "config": "a", "median_us": 10.0, "share_of_read_ceiling": 0.8},
-            {"contender": "cublas_merged", "config": "", "median_us": 15.0},
+            {"contender": "cublas_merged", "median_us": 15.0},
             name="decode",
         )
-        self.assertEqual(self.run_script().returncode, 0)
         row = "| m1 | 512 | 64 | 32 | 10.0 | – | 15.0 | – | – | 80% | – | 1.50x | – | – | – | – | – |"
-        self.assertIn(row, self.readme.read_text())
+        self.assertIn(row, self.written(self.long))
+
+    def times(self, ours, merged, **shape):
+        return [{"contender": name, "median_us": us, "share_of_read_ceiling": 0.8} | shape
+                for name, us in (("tileglu", ours), ("cublas_merged", merged))]
+
+    def test_a_matrix_has_a_column_for_each_m_in_ascending_order(self):
+        self.measured(
+            *self.times(10.0, 20.0, m=2048),
+            {"contender": "cublas_gemm_only", "median_us": 9.0, "m": 2048},
+            *self.times(1.0, 3.0, m=512),
+            *self.times(5.0, 40.0, m=2048, model="m2", n=128),
+        )
+        text = self.written(self.readme)
+        for line in (
+            "| µs<br>over merged<br>over GEMM only | M = 512 | 2048 |",
+            "| m1 | 1.0<br>3.00x<br>– | 10.0<br>2.00x<br>0.90x |",
+            "| m2 | – | 5.0<br>8.00x<br>– |",
+            "| geometric mean | 3.00x<br>– | 4.00x<br>0.90x |",
+            "Geometric mean of all shapes: 3.63x over merged, 0.90x over GEMM only.",
+        ):
+            self.assertIn(line + "\n", text)
+        self.assertIn("nothing repacked", text)
+        self.assertIn("GPU, commit abc.", text)
+
+    def test_the_matrix_of_decode_has_the_share_of_the_bandwidth(self):
+        self.measured(*self.times(10.0, 15.0, m=1), name="decode")
+        text = self.written(self.readme)
+        self.assertIn("| µs<br>over merged<br>bandwidth | M = 1 |\n|---|---:|\n| m1 | 10.0<br>1.50x<br>80% |\n", text)
+        self.assertIn("(4491 GB/s)", text)
+
+    def claims(self, unfinished):
+        rows = [{"claim": "wins", "paper": "7 of 20", "ours": "2 of 4", "why": "w", "source": "data/speedup.json"},
+                {"claim": "share", "paper": "9–37 %", "ours": None, "why": "", "source": None}]
+        document = {"schema_version": 1, "device": "GPU", "commit": "abc", "unfinished": unfinished, "rows": rows}
+        self.write(self.CLAIMS, json.dumps(document))
+
+    def test_the_papers_claims_beside_ours(self):
+        self.claims({})
+        text = self.written(self.readme)
+        self.assertIn("| claim | paper | ours |\n|---|---|---|\n| wins | 7 of 20 | 2 of 4 |\n", text)
+        self.assertIn("| share | 9–37 % | not measured |\n", text)
+        self.assertIn("GPU, commit abc. [Its page](benchmarks/h200/study/report.md)", text)
+        self.assertNotIn("Unfinished", text)
+
+    def test_claims_of_an_unfinished_study_say_so(self):
+        self.claims({"speedup": 3, "share": 2})
+        self.assertIn("**Unfinished units of the study:** speedup 3, share 2.", self.written(self.readme))
 
     def test_check_notices_other_numbers_and_writes_nothing(self):
-        self.measured({"contender": "interleave", "median_us": 10.0})
+        self.measured({"contender": "tileglu", "median_us": 10.0})
         self.run_script()
-        self.measured({"contender": "interleave", "median_us": 11.0})
-        before = self.readme.read_text()
+        self.measured({"contender": "tileglu", "median_us": 11.0})
+        pages = self.readme, self.long
+        before = [page.read_text() for page in pages]
+        done = self.run_script("--check")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("README.md, docs/performance.md", done.stderr)
+        self.assertEqual([page.read_text() for page in pages], before)
+
+    def test_check_notices_other_claims(self):
+        self.claims({})
+        self.run_script()
+        self.claims({"share": 1})
         self.assertEqual(self.run_script("--check").returncode, 1)
-        self.assertEqual(self.readme.read_text(), before)
 
     def test_without_measurements_the_pages_say_so(self):
         self.assertEqual(self.run_script("--check").returncode, 1)
-        self.assertEqual(self.run_script().returncode, 0)
-        self.assertIn("Not measured yet", self.readme.read_text())
-        self.assertEqual(self.run_script("--check").returncode, 0)
+        self.assertEqual(self.written(self.readme).count("Not measured yet: there is no `"), 3)
+        self.assertIn(f"`{self.CLAIMS}`", self.readme.read_text())
 
     def test_lost_marker_is_an_error(self):
-        self.readme.write_text("no table here\n")
-        self.assertNotEqual(self.run_script().returncode, 0)
+        for text in ("no table here\n", self.readme.read_text().replace("<!-- claims", "<!-- clams")):
+            self.readme.write_text(text)
+            done = self.run_script()
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("README.md lacks the marker", done.stderr)
 
 
 class TuningTable(Folder):

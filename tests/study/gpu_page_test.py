@@ -2,6 +2,7 @@
 """The page of a study of a GPU, from made-up raw files whose figures are known: what each claim says of them."""
 
 import json
+import shutil
 
 import pytest
 
@@ -117,7 +118,7 @@ def folder(tmp_path_factory):
             ]
             keep.keep("numerics", shape.key, {"rows": numbers})
     derive.all_files(keep)
-    render.render(keep.folder)
+    assert keep.folder / "data" / "claims.json" in render.render(keep.folder)
     return keep.folder
 
 
@@ -178,20 +179,37 @@ def test_every_claim_is_measured_and_says_so(folder):
     assert "not measured" not in text and "without a GPU" not in text and "1700 … 1700" in text
 
 
-def test_a_claim_without_rows_is_not_measured(folder, tmp_path):
-    import shutil
+def claims_file(folder):
+    return store.read_json(folder / "data" / "claims.json")
 
+
+def test_the_claims_file_holds_the_pages_table(folder, claims):
+    document = claims_file(folder)
+    assert (document["device"], document["commit"], document["unfinished"]) == ("GPU of the test", "c", {})
+    assert {row["claim"]: row["ours"] for row in document["rows"]} == claims and len(claims) == 10
+    assert all(row["paper"] and row["why"] and (folder / row["source"]).exists() for row in document["rows"])
+
+
+def test_the_claims_file_counts_what_is_unfinished(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "copy")
+    about = store.read_json(folder / "study.json") | {"units": {"share": ["a", "b"]}}
+    store.write_json(tmp_path / "copy" / "study.json", about)
+    render.render(tmp_path / "copy")
+    assert claims_file(tmp_path / "copy")["unfinished"] == {"share": 2}
+
+
+def test_a_claim_without_rows_is_not_measured(folder, tmp_path):
     shutil.copytree(folder, tmp_path / "copy")
     shutil.rmtree(tmp_path / "copy" / "raw" / "share")
     render.render(tmp_path / "copy")
     text = (tmp_path / "copy" / "report.md").read_text()
     line = next(line for line in text.splitlines() if line.startswith("| intermediates and activation"))
     assert "not measured" in line
+    row = next(row for row in claims_file(tmp_path / "copy")["rows"] if row["claim"].startswith("intermediates"))
+    assert (row["ours"], row["why"], row["source"]) == (None, "", None) and "9–37 %" in row["paper"]
 
 
 def test_a_damaged_study_is_refused(folder, tmp_path):
-    import shutil
-
     shutil.copytree(folder, tmp_path / "copy")
     next((tmp_path / "copy" / "raw" / "speedup").glob("*.json")).write_text('{"schema_version": 1, "rows": [{}]}')
     with pytest.raises(KeyError):

@@ -3,6 +3,8 @@
 
 import json
 import statistics
+import time
+from types import SimpleNamespace
 
 import numpy
 import pytest
@@ -113,6 +115,9 @@ def test_a_raw_file_of_another_schema_is_refused(tmp_path):
     (tmp_path / "x.json").write_text(json.dumps({"schema_version": 99}))
     with pytest.raises(ValueError, match="schema_version is 99"):
         store.read_json(tmp_path / "x.json")
+    (tmp_path / "x.json").write_text('{"rows": [')
+    with pytest.raises(ValueError, match="x.json: "):
+        store.read_json(tmp_path / "x.json")
 
 
 def test_raw_files_in_the_order_of_their_numbers(tmp_path):
@@ -131,6 +136,29 @@ def test_progress_corrects_its_estimate(monkeypatch):
     bar = progress.Progress(100)
     bar.done, bar.started = 25.0, bar.started - 50
     assert bar.eta() == pytest.approx(150, abs=1) and progress.clock(150) == "2:30"
+
+
+@pytest.mark.parametrize(
+    "setup_s, first_s, budget, wanted", [(0, 0, 60, (2, 0)), (0.3, 0, 0.25, (0, 2)), (0, 1, 2, (1, 1))]
+)
+def test_the_budget_counts_what_setting_up_and_slow_units_took(setup_s, first_s, budget, wanted, tmp_path, monkeypatch):
+    """Units that are estimated at 20 ms each."""
+    from study import derive, presets, run
+    from study.experiments import Context, Unit
+
+    def make_context(_options):
+        time.sleep(setup_s)
+        return Context(arrays.NumpyArrays(), presets.CPU, "bf16"), ""
+
+    units = [
+        Unit("a", "1", 0.02, lambda: time.sleep(first_s) or {"rows": []}), Unit("a", "2", 0.02, lambda: {"rows": []})
+    ]  # fmt: skip
+    monkeypatch.setattr(run, "make_context", make_context)
+    monkeypatch.setattr(run, "units_of", lambda _context, _only: units)
+    monkeypatch.setattr(derive, "all_files", lambda _store: None)
+    options = SimpleNamespace(only=(), again=False, budget=budget)
+    assert run.run(tmp_path, options, ["study"])[:2] == wanted
+    assert store.read_json(tmp_path / "study.json")["units"] == {"a": ["1", "2"]}
 
 
 def test_layers_survive_extraction(tmp_path):

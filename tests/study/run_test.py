@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -109,6 +110,31 @@ def test_a_run_goes_on_where_it_was_interrupted(folder):
     assert "1 units measured" in done.stdout and missing.exists()
     assert before == {path: path.stat().st_mtime_ns for path in before}
     assert "100%" not in done.stderr and "to go" in done.stderr
+
+
+def test_a_run_goes_on_in_a_folder_restored_from_a_tar(folder, tmp_path):
+    kept, left = tmp_path / "kept.tar", re.compile("raw/numerics|m4|data|report")
+    with tarfile.open(kept, "w") as tar:
+        tar.add(folder, "study", filter=lambda entry: None if left.search(entry.name) else entry)
+    with tarfile.open(kept) as tar:
+        tar.extractall(tmp_path)
+    restored = tmp_path / "study"
+    before = {path: path.stat().st_mtime_ns for path in documents(restored)}
+    missing = len(documents(folder)) - len(before)
+    assert missing > 2 and before
+    report(restored)
+    page = (restored / "report.md").read_text()
+    assert "**Unfinished units:** speedup 1" in page and "numerics 6" in page
+    assert f"0 units measured, {missing} left over" in study("run", restored, *SMALL, "--budget=0.001").stdout
+    assert f"{missing} units measured, 0 left over" in study("run", restored, *SMALL, "--budget=500").stdout
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+    report(restored)
+    assert "Unfinished units" not in (restored / "report.md").read_text()
+
+
+def test_a_folder_is_of_one_dtype(folder):
+    error = study("run", folder, *SMALL, "--dtype=fp16", code=2).stderr
+    assert "dtype bf16" in error and "fp16" in error
 
 
 def test_budget_and_choice(tmp_path):
@@ -215,6 +241,8 @@ def test_claims_are_not_measured_without_a_gpu(page):
     claims = Links(text).tables[0]
     assert len(claims) == 11 and all(cells[2] == "not measured" for cells in claims[1:])
     assert "made without a GPU" in text
+    rows = json.loads((page.parent / "data" / "claims.json").read_text())["rows"]
+    assert len(rows) == 10 and all(row["ours"] is None for row in rows)
 
 
 def test_markdown_holds_the_same_tables(page):

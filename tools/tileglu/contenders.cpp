@@ -87,9 +87,7 @@ class Resolver {
     if (request_.memory == Memory::kHost) return {};
     for (const Backend* backend : usable()) {
       for (const std::string& kernel : backend->kernels()) {
-        const std::size_t digit = kernel.find_first_of("0123456789");
-        if (rounds_early(kernel) || digit == std::string::npos || digit < 2) continue;
-        TILEGLU_TRY(add(kernel.substr(0, digit - 1), false));
+        if (const std::string family(family_of(kernel)); !family.empty()) TILEGLU_TRY(add(family, false));
       }
     }
     return {};

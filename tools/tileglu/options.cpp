@@ -118,10 +118,15 @@ std::vector<const Backend*> backends_in(Memory memory, BackendId chosen) {
   return found;
 }
 
+std::string_view family_of(std::string_view kernel) {
+  for (std::size_t i = kernel.find('_'); i + 1 < kernel.size(); i = kernel.find('_', i + 1)) {
+    if (std::isdigit(static_cast<unsigned char>(kernel[i + 1])) != 0) return kernel.substr(0, i);
+  }
+  return {};
+}
+
 bool kernel_matches(std::string_view kernel, std::string_view name) {
-  if (kernel == name) return true;
-  if (name.empty() || !kernel.starts_with(name) || kernel.size() < name.size() + 2) return false;
-  return kernel[name.size()] == '_' && std::isdigit(static_cast<unsigned char>(kernel[name.size() + 1])) != 0;
+  return kernel == name || (!name.empty() && family_of(kernel) == name);
 }
 
 Result<std::vector<NamedKernel>> kernels_named(const std::vector<const Backend*>& backends, const std::string& name) {

@@ -61,6 +61,8 @@ Result<std::vector<Shape>> resolve_shapes(const ShapeOptions& options, std::vect
 Result<Memory> resolve_memory(const CommonOptions& options);
 // The backends that a command walks with --kernel all: the chosen one, or for auto all available ones in that memory.
 std::vector<const Backend*> backends_in(Memory memory, BackendId chosen);
+// "decode" of "decode_16x128_cooperative_c1x1": what comes before the first number; empty if the name has none.
+std::string_view family_of(std::string_view kernel);
 // Whether `name` is the kernel `kernel`, or its family.
 bool kernel_matches(std::string_view kernel, std::string_view name);
 // Kernels called `name` ("all": every one) of these backends; kInvalidArgument, listing the names, if there is none.

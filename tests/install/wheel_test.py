@@ -60,9 +60,10 @@ def test_what_the_wheel_holds():
     with zipfile.ZipFile(WHEEL) as wheel:
         names = wheel.namelist()
         metadata = wheel.read(next(n for n in names if n.endswith("METADATA"))).decode()
-    assert all(n.startswith(("tileglu/", "tileglu-")) for n in names)
+    assert all(n.startswith(("tileglu/", "tileglu_study/", "tileglu-")) for n in names)
     for part in ("_lib/libtileglu.so.0", "_bin/tileglu", "py.typed", "_experts.py", "transformers.py"):
         assert f"tileglu/{part}" in names
+    assert "tileglu_study/__init__.py" in names
     assert not [n for n in names if n.endswith((".h", ".hpp", ".cmake", ".pyc", ".a"))]
     required = [line for line in metadata.splitlines() if line.startswith("Requires-Dist") and "extra ==" not in line]
     assert not required, "a hard dependency"

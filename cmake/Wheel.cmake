@@ -10,3 +10,6 @@ if(TILEGLU_HAVE_JAX)
   install(TARGETS tileglu_jax LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 install(TARGETS tileglu_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# The study's package, whose renderer 'tileglu report' runs. Its folder has another name there than in the sources, which
+# scikit-build-core's own list of packages does not allow.
+install(DIRECTORY study/ DESTINATION tileglu_study FILES_MATCHING PATTERN "*.py")

@@ -20,7 +20,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 GPU = ["-m", "gpu"]
-SUITES = {"torch": GPU, "transformers": GPU, "cupy": GPU, "jax": GPU, "field_cases_torch": GPU, "examples": []}  # and what is selected
+SUITES = {
+    "torch": GPU, "formulas": GPU, "transformers": GPU, "cupy": GPU, "jax": GPU, "field_cases_torch": GPU, "examples": [],
+}  # fmt: skip (and what is selected)
 FACTS = """
 import importlib, json, sys
 found = {"python": sys.version.split()[0]}

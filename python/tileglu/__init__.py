@@ -33,12 +33,12 @@ from ._errors import (
     WorkspaceTooSmall,
 )
 from ._library import library as _load
-from ._names import ACTIVATIONS, BACKENDS, DTYPES, LAYOUTS, MERGED_ORDERS
+from ._names import ACTIVATIONS, BACKENDS, DTYPES, LAYOUTS, MERGED_ORDERS, OPERANDS, ROUNDINGS
 from ._names import code as _code
 from ._plan import Plan, backends, can_implement, kernels, plan
 
 __all__ = [
-    "ACTIVATIONS", "BACKENDS", "DTYPES", "LAYOUTS", "MERGED_ORDERS",
+    "ACTIVATIONS", "BACKENDS", "DTYPES", "LAYOUTS", "MERGED_ORDERS", "OPERANDS", "ROUNDINGS",
     "CudaError", "Error", "InternalError", "InvalidArgument", "LibraryNotFound", "NotAvailable", "NotSupported",
     "OutOfMemory", "Plan", "WorkspaceTooSmall",
     "backends", "build_info", "can_implement", "glu", "glu_merged", "kernels", "models", "plan", "verify", "version",
@@ -46,56 +46,73 @@ __all__ = [
 
 
 def glu(
-    x: _Any, gate: _Any, up: _Any, activation: str = "silu",
-    *, out: _Any = None, stream: _Any = None, backend: str = "auto", kernel: str = "",
+    x: _Any, gate: _Any, up: _Any, activation: str = "silu", *,
+    bias_gate: _Any = None, bias_up: _Any = None, add_gate: _Any = None, add_up: _Any = None,
+    pre_gate: _Any = None, pre_up: _Any = None, alpha: float = 1.0, limit: float = 0.0, up_offset: float = 0.0,
+    rounding: str = "fp32", out: _Any = None, stream: _Any = None, backend: str = "auto", kernel: str = "",
 ) -> _Any:  # fmt: skip
-    """act(x gate^T) * (x up^T), summed in fp32 and rounded once.
+    """act(x gate^T + bias_gate + add_gate) * (x up^T + bias_up + add_up), summed in fp32 and rounded once.
 
     x: [..., k] with any leading dimensions. Rows may have a stride; an x whose rows are not at one distance (a slice of
         a middle dimension, an expanded or transposed array) is copied for torch and NumPy, as their own products do,
         and refused for others.
     gate, up: [n, k], each with its own row stride; never copied. dtype and device as x.
-    activation: "silu", "gelu_tanh", "gelu_erf", "relu", "sigmoid" or "identity".
+    activation: "silu", "gelu_tanh", "gelu_erf", "relu", "sigmoid", "identity" or "swiglu".
+    bias_gate, bias_up: [n], contiguous, either alone or both. dtype and device as x, as for all that follow but out.
+    add_gate, add_up: [..., n], both or none (the result of an adapter, say): rows at one distance, the same in both, as
+        in the halves of one [..., 2n].
+    pre_gate, pre_up: arrays like the addends, but apart in memory, to which gate and up are written as they are before
+        the activation and its clamps, rounded once. No gradients go through them.
+    alpha, limit, up_offset: only for "swiglu", g' sigmoid(alpha g') * (u' + up_offset) with g' = min(g, limit) and u' =
+        u clamped to -limit..limit; limit 0: no clamps. gpt-oss: 1.702, 7, 1.
+    rounding: "fp32", or "unfused" to round each step to the type of the result as frameworks do: gate, up, act(gate),
+        the product (docs/numerics.md).
     out: [..., n] on x's device, of any of the dtypes, rows at one distance; None: a new contiguous array of x's kind
         and dtype (torch, NumPy, CuPy; other kinds need out). It must not overlap an input.
     stream: CUDA stream as an integer or an object of torch, CuPy or cuda.core; None: the current one of torch or CuPy,
         else the default stream. The caller keeps the arrays alive until the stream has done the work.
     backend, kernel: "auto" and "" leave the choice to the planner; else names of backends() and kernels().
-    Returns out. torch tensors go through tileglu.torch.glu: gradients, autocast and torch.compile are respected.
-    Raises InvalidArgument (also a ValueError), NotSupported, NotAvailable, CudaError; `out` is then untouched.
+    Returns out. For torch tensors gradients, autocast and torch.compile are respected: tileglu.torch.
+    Raises InvalidArgument (also a ValueError), NotSupported, NotAvailable, CudaError; what is written is then untouched.
     """
+    how = activation, alpha, limit, up_offset, rounding, backend, kernel
+    operands = None
+    if not (bias_gate is bias_up is add_gate is add_up is pre_gate is pre_up is None):
+        operands = bias_gate, bias_up, add_gate, add_up, pre_gate, pre_up
     framework = _known.get(type(x)) or _framework_of(x, "x")
-    if framework is _TORCH:
-        return (_torch_module or _torch()).glu(x, gate, up, activation, out=out, stream=stream, backend=backend, kernel=kernel)
-    return _glu(framework, x, gate, up, _SEPARATE, activation, out, stream, backend, kernel)
+    call = (_torch_call or _import_torch_call()) if framework is _TORCH else _glu
+    return call(framework, x, gate, up, _SEPARATE, how, operands, out, stream)
 
 
 def glu_merged(
-    x: _Any, gate_up: _Any, activation: str = "silu", order: str = "gate_up",
-    *, out: _Any = None, stream: _Any = None, backend: str = "auto", kernel: str = "",
+    x: _Any, gate_up: _Any, activation: str = "silu", order: str = "gate_up", *,
+    bias_gate: _Any = None, bias_up: _Any = None, add_gate: _Any = None, add_up: _Any = None,
+    pre_gate: _Any = None, pre_up: _Any = None, alpha: float = 1.0, limit: float = 0.0, up_offset: float = 0.0,
+    rounding: str = "fp32", out: _Any = None, stream: _Any = None, backend: str = "auto", kernel: str = "",
 ) -> _Any:  # fmt: skip
     """As glu, with one matrix gate_up [2n, k] of gate and up rows.
 
     order: "gate_up" (n gate rows first: Phi-3, vLLM, SGLang), "up_gate", "interleaved_1" (gate row, up row, ...),
-        "interleaved_8" (8 gate rows, 8 up rows, ...; n a multiple of 8).
+        "interleaved_8" (8 gate rows, 8 up rows, ...; n a multiple of 8). It is that of the weights only: biases, addend
+        and pre-activations are two arrays each, as for glu.
     """
-    layout = _code(MERGED_ORDERS, order, "order")
+    how = activation, alpha, limit, up_offset, rounding, backend, kernel
+    operands = None
+    if not (bias_gate is bias_up is add_gate is add_up is pre_gate is pre_up is None):
+        operands = bias_gate, bias_up, add_gate, add_up, pre_gate, pre_up
     framework = _known.get(type(x)) or _framework_of(x, "x")
-    if framework is _TORCH:
-        return (_torch_module or _torch()).glu_merged(
-            x, gate_up, activation, order, out=out, stream=stream, backend=backend, kernel=kernel
-        )
-    return _glu(framework, x, gate_up, None, layout, activation, out, stream, backend, kernel)
+    call = (_torch_call or _import_torch_call()) if framework is _TORCH else _glu
+    return call(framework, x, gate_up, None, _code(MERGED_ORDERS, order, "order"), how, operands, out, stream)
 
 
-_torch_module = None  # tileglu.torch, once it is imported
+_torch_call = None  # of tileglu.torch, once that is imported
 _SEPARATE = LAYOUTS["separate"]
 
 
-def _torch():
-    from . import torch  # which sets _torch_module
+def _import_torch_call():
+    from . import torch  # noqa: F401 (which sets _torch_call)
 
-    return torch
+    return _torch_call
 
 
 def version() -> str:

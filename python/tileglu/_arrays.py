@@ -32,6 +32,7 @@ class Framework(NamedTuple):
     key(x, gate, up, out) -> all of their Arrays but the addresses, hashable and cheap (up and out may be None); None:
         arrays of this kind have to be read in every call
     addresses(x, gate, up, out) -> their addresses, 0 for None
+    operands(arrays) -> ([key, ...], [address, ...]) of further arrays, each of which may be None
     empty(shape, like) -> new array of the dtype of `like`, where that lies; None: the caller has to pass out=
     scratch(size, like) -> (owner, address) of workspace on the CUDA device of `like`; None: the caller has to bring it
     stream(like) -> the framework's current CUDA stream for `like`, as an integer; None: the default stream, 0
@@ -41,6 +42,7 @@ class Framework(NamedTuple):
     read: object
     key: object = None
     addresses: object = None
+    operands: object = None
     empty: object = None
     scratch: object = None
     stream: object = None
@@ -89,6 +91,12 @@ def _dtype(table, dtype, spelling, name):
 _SPELLINGS = {"bfloat16": DTYPES["bf16"], "float16": DTYPES["fp16"], "float32": DTYPES["fp32"]}
 
 
+def _keys_and_addresses(arrays, read):
+    """See Framework.operands. read(array) -> what its key holds, and last its address."""
+    found = [None if array is None else read(array) for array in arrays]
+    return tuple([one and one[:-1] for one in found]), [one[-1] if one else 0 for one in found]
+
+
 def _in_elements(shape, strides, size, name):
     """Strides in elements of `size` bytes. What a dimension of size 1 says means nothing."""
     if any(stride % size for length, stride in zip(shape, strides) if length > 1):
@@ -124,6 +132,12 @@ def _torch_addresses(x, gate, up, out):
     return x.data_ptr(), gate.data_ptr(), 0 if up is None else up.data_ptr(), out.data_ptr()
 
 
+def _torch_operands(arrays):
+    return _keys_and_addresses(
+        arrays, lambda array: (array.shape, array.stride(), array.dtype, array.get_device(), array.data_ptr())
+    )
+
+
 def _torch_scratch(size, like):
     torch = sys.modules["torch"]
     buffer = torch.empty(size, dtype=torch.uint8, device=like.device)
@@ -144,6 +158,7 @@ TORCH = Framework(
     read=_read_torch,
     key=_torch_key,
     addresses=_torch_addresses,
+    operands=_torch_operands,
     empty=lambda shape, like: like.new_empty(*shape),  # which costs less than with the tuple
     scratch=_torch_scratch,
     stream=_torch_stream,
@@ -191,6 +206,12 @@ def _numpy_addresses(x, gate, up, out):
     )
 
 
+def _numpy_operands(arrays):
+    return _keys_and_addresses(
+        arrays, lambda array: (array.shape, array.strides, array.dtype, array.flags.writeable, _numpy_pointer(array))
+    )
+
+
 if sys.implementation.name != "cpython":
 
     def _numpy_pointer(array):  # noqa: F811
@@ -208,6 +229,7 @@ NUMPY = Framework(
     read=_read_numpy,
     key=_numpy_key,
     addresses=_numpy_addresses,
+    operands=_numpy_operands,
     empty=_numpy_empty,
     compact=lambda array: sys.modules["numpy"].array(array, order="C", copy=True),
 )

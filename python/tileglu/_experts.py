@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from ._mlp import Examined, activation_function, activation_name, function_name
-from .torch import glu_merged
+from . import glu_merged
 
 
 def is_experts(module):

@@ -12,6 +12,14 @@ def _sigmoid_parts(g):
     return s, lambda d: d * s * (1 - s)
 
 
+def _swiglu(alpha):
+    def parts(g):
+        s = torch.sigmoid(alpha * g)
+        return g * s, lambda d: d * s * (1 + alpha * g * (1 - s))
+
+    return parts
+
+
 # act(g), and the gradient with respect to g from that with respect to act(g)
 _ACTIVATIONS = {
     "silu": lambda g: (F.silu(g), lambda d: _aten.silu_backward(d, g)),
@@ -23,16 +31,45 @@ _ACTIVATIONS = {
 }
 
 
-def _glu_gradients(d, x, gate, up, activation, needs_x, needs_weights):
-    """Gradients for x, gate and up; None where not needed."""
-    g, u = F.linear(x, gate), F.linear(x, up)
-    act, backward = _ACTIVATIONS[activation](g)
-    d_g, d_u = backward(d * u), d * act
-    d_x = torch.matmul(d_g, gate) + torch.matmul(d_u, up) if needs_x else None
-    if not needs_weights:
-        return d_x, None, None
-    rows = x.reshape(-1, x.shape[-1])
-    return d_x, *(part.reshape(-1, part.shape[-1]).t() @ rows for part in (d_g, d_u))
+def _through_activation(d, g, u, activation, alpha, limit, up_offset):
+    """Gradients for gate and up from that for the result."""
+    parts = _swiglu(alpha) if activation == "swiglu" else _ACTIVATIONS[activation]
+    if not limit:
+        act, backward = parts(g)
+        return backward(d * (u + up_offset)), d * act
+    act, backward = parts(g.clamp(max=limit))
+    d_g = backward(d * (u.clamp(-limit, limit) + up_offset))
+    return d_g.masked_fill(g > limit, 0), (d * act).masked_fill(u.abs() > limit, 0)
+
+
+class _Gradients:
+    """Of one call, each made when asked for. operands: bias_gate, bias_up, add_gate, add_up."""
+
+    def __init__(self, ctx, d, x, gate, up, operands):
+        self._x, self._gate, self._up = x, gate, up
+        bias_gate, bias_up, add_gate, add_up = operands
+        g, u = _projection(x, gate, bias_gate, add_gate), _projection(x, up, bias_up, add_up)
+        self._parts = _through_activation(d, g, u, ctx.activation, *ctx.numbers)
+
+    def x(self):
+        d_g, d_u = self._parts
+        return torch.matmul(d_g, self._gate) + torch.matmul(d_u, self._up)
+
+    def weight(self, which):
+        """Of gate (0) or up (1)."""
+        part = self._parts[which]
+        return part.reshape(-1, part.shape[-1]).t() @ self._x.reshape(-1, self._x.shape[-1])
+
+    def operands(self, needed):
+        """Of those in their order, None where not needed."""
+        biases = [part.reshape(-1, part.shape[-1]).sum(0) if need else None for part, need in zip(self._parts, needed)]
+        addends = [part if need else None for part, need in zip(self._parts, needed[2:])]
+        return *biases, *addends
+
+
+def _projection(x, weight, bias, addend):
+    result = F.linear(x, weight, bias)
+    return result if addend is None else result + addend
 
 
 def _split(gate_up, order):
@@ -56,28 +93,50 @@ def _join(gate, up, order):
     return torch.stack([part.reshape(n // group, group, k) for part in (gate, up)], dim=1).reshape(2 * n, k)
 
 
+def _save(ctx, tensors, how):
+    """how: what follows the names in an op's arguments, from bias_gate on."""
+    ctx.save_for_backward(*tensors, *how[:4])
+    ctx.numbers = how[4:7]
+
+
 def _glu_setup(ctx, inputs, output):
-    x, gate, up, ctx.activation, *_ = inputs
-    ctx.save_for_backward(x, gate, up)
+    x, gate, up, ctx.activation, *how = inputs
+    _save(ctx, (x, gate, up), how)
 
 
 def _glu_backward(ctx, d):
-    x, gate, up = ctx.saved_tensors
-    needs_x, needs_gate, needs_up, *others = ctx.needs_input_grad
-    gradients = _glu_gradients(d, x, gate, up, ctx.activation, needs_x, needs_gate or needs_up)
-    return *gradients, *(None for _ in others)
+    x, gate, up, *operands = ctx.saved_tensors
+    needs_x, needs_gate, needs_up, _, *needed = _needs(ctx)
+    found = _Gradients(ctx, d, x, gate, up, operands)
+    weights = [found.weight(which) if need else None for which, need in enumerate((needs_gate, needs_up))]
+    return _as_given(ctx, found.x() if needs_x else None, *weights, None, *found.operands(needed))
 
 
 def _merged_setup(ctx, inputs, output):
-    x, gate_up, ctx.activation, ctx.order, *_ = inputs
-    ctx.save_for_backward(x, gate_up)
+    x, gate_up, ctx.activation, ctx.order, *how = inputs
+    _save(ctx, (x, gate_up), how)
 
 
 def _merged_backward(ctx, d):
-    x, gate_up = ctx.saved_tensors
-    needs_x, needs_weights, *others = ctx.needs_input_grad
-    d_x, d_gate, d_up = _glu_gradients(d, x, *_split(gate_up, ctx.order), ctx.activation, needs_x, needs_weights)
-    return d_x, _join(d_gate, d_up, ctx.order) if needs_weights else None, *(None for _ in others)
+    x, gate_up, *operands = ctx.saved_tensors
+    needs_x, needs_weights, _, _, *needed = _needs(ctx)
+    found = _Gradients(ctx, d, x, *_split(gate_up, ctx.order), operands)
+    weight = _join(found.weight(0), found.weight(1), ctx.order) if needs_weights else None
+    return _as_given(ctx, found.x() if needs_x else None, weight, None, None, *found.operands(needed))
+
+
+_MOST_ARGUMENTS = 15
+
+
+def _needs(ctx):
+    """ctx.needs_input_grad for all arguments; torch leaves those at the end away that have their defaults."""
+    return *ctx.needs_input_grad, *(False,) * (_MOST_ARGUMENTS - len(ctx.needs_input_grad))
+
+
+def _as_given(ctx, *gradients):
+    """As many as there were arguments."""
+    given = len(ctx.needs_input_grad)
+    return (*gradients, *(None,) * given)[:given]
 
 
 def register(library):

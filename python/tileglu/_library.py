@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds and loads libtileglu, and mirrors the structs of tileglu.h. The library is loaded on first use, once."""
 
+import collections
 import ctypes
 import os
 import struct
@@ -32,6 +33,10 @@ class Problem(_Struct):
     _fields_ += [(name, c_int64) for name in "ld_add ld_pre".split()]
 
 
+# The fields after struct_size, those that were added later with their defaults.
+Fields = collections.namedtuple("Fields", [name for name, _ in Problem._fields_[1:]], defaults=(0,) * 10)
+
+
 class Options(_Struct):
     _fields_ = [("struct_size", c_uint32), ("backend", c_int32), ("kernel", c_char_p), ("flags", c_uint32)]
     _fields_ += [("reserved", c_uint32)]
@@ -45,9 +50,9 @@ class Args(_Struct):
 
 
 # pack_args(args, ARGS_START, a, gate, up, y, workspace, workspace_bytes, stream): all at once, which costs what setting
-# one field does.
-pack_args = struct.Struct("7N").pack_into
-ARGS_START = Args.a.offset
+# one field does. pack_operands(args, OPERANDS_START, bias_gate, bias_up, add_gate, add_up, pre_gate, pre_up).
+pack_args, ARGS_START = struct.Struct("7N").pack_into, Args.a.offset
+pack_operands, OPERANDS_START = struct.Struct("6N").pack_into, Args.bias_gate.offset
 
 _PROBLEM, _OPTIONS = POINTER(Problem), POINTER(Options)
 _SIGNATURES = {
@@ -127,12 +132,13 @@ def _checked_version(loaded, path):
 
 
 class ThreadState(threading.local):
-    """What a call reuses, one for each thread since ctypes calls run without the interpreter lock: the argument struct
-    with a reference to it, and the workspace of calls on host memory, which have ended when the call returns."""
+    """What a call reuses, one for each thread since ctypes calls run without the interpreter lock: the argument structs
+    with references to them, of calls without and with further operands, and the workspace of calls on host memory, which
+    have ended when the call returns."""
 
     def __init__(self):
-        args = Args()
-        self.args = args, byref(args)
+        plain, args = Args(), Args()
+        self.plain_args, self.args = (plain, byref(plain)), (args, byref(args))
         self._buffer = None
         self._size = 0
         self._address = 0

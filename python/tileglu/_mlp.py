@@ -59,21 +59,22 @@ def activation_function(mlp):
 
 
 def layer_reason(layer):
-    """Why a layer is no plain nn.Linear whose weight may be used directly; "" if it is one."""
+    """Why a layer is no plain nn.Linear whose parameters may be used directly; "" if it is one."""
     if type(layer) is not nn.Linear:
         return f"is a {function_name(layer)}, not a plain nn.Linear (quantised, or wrapped by an adapter?)"
-    if layer.bias is not None:
-        return "has a bias"
     if not is_untouched(layer):
         return "has hooks"
-    if type(layer.weight) is not nn.Parameter or type(layer.weight.data) is not torch.Tensor:
-        return f"has a weight of type {function_name(layer.weight.data)} (quantised?)"
+    for name, parameter in (("weight", layer.weight), ("bias", layer.bias)):
+        if parameter is not None and (type(parameter) is not nn.Parameter or type(parameter.data) is not torch.Tensor):
+            return f"has a {name} of type {function_name(parameter.data)} (quantised?)"
+    if layer.bias is not None and (layer.bias.dtype, layer.bias.device) != (layer.weight.dtype, layer.weight.device):
+        return "has a bias of another dtype or on another device than its weight"
     return ""
 
 
 def is_untouched(layer):
     """What can change after a module was examined; cheap enough for every call."""
-    return type(layer) is nn.Linear and layer.bias is None and not (layer._forward_hooks or layer._forward_pre_hooks)
+    return type(layer) is nn.Linear and not (layer._forward_hooks or layer._forward_pre_hooks)
 
 
 def activation_name(act):

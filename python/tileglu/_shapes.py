@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes and strides of arrays as the matrices of the C ABI: rows of contiguous elements, at one distance."""
+"""Shapes and strides of arrays as the matrices of the C ABI: rows of contiguous elements, at one distance. And the rules
+that operands keep towards each other."""
 
 from ._errors import InvalidArgument
+from ._names import CUDA, DTYPES, MEMORIES, name_of
 
 
 def rows_of(shape, strides):
@@ -30,6 +32,14 @@ def rows_of(shape, strides):
     return (rows, distance) if distance >= columns else None
 
 
+def not_rows(name, array):
+    """What to say of an array for which rows_of gives None."""
+    return (
+        f"{name} of shape {list(array.shape)} has strides {list(array.strides)} (elements), which is not one matrix of "
+        "contiguous rows at one distance"
+    )
+
+
 def matrix(array, name, what):
     """(rows, row stride) of a weight, which must be 2-D and is never copied."""
     if len(array.shape) != 2:
@@ -42,3 +52,34 @@ def matrix(array, name, what):
             "outside the call"
         )
     return found
+
+
+def check_operand(a, array, name):
+    """That an operand is of the dtype and on the device of x, which is `a`."""
+    if array.dtype != a.dtype:
+        raise InvalidArgument(
+            f"{name} is {name_of(DTYPES, array.dtype)} and x is {name_of(DTYPES, a.dtype)}; they must be of one dtype"
+        )
+    _check_place(a, array, name)
+
+
+def check_result(a, array, name, shape, written):
+    """Row stride of an array as large as the result, checked."""
+    if tuple(array.shape) != shape:
+        raise InvalidArgument(f"{name} has shape {list(array.shape)}; the result is {list(shape)}")
+    if written and not array.writable:
+        raise InvalidArgument(f"{name} is read-only")
+    _check_place(a, array, name)
+    found = rows_of(array.shape, array.strides)
+    if found is None:
+        raise InvalidArgument(not_rows(name, array))
+    return found[1]
+
+
+def _check_place(a, array, name):
+    if array.memory != a.memory or array.device != a.device:
+        raise InvalidArgument(f"{name} lies on {_place(array)} and x on {_place(a)}; they must be on one device")
+
+
+def _place(array):
+    return f"cuda:{array.device}" if array.memory == CUDA else name_of(MEMORIES, array.memory)

@@ -10,14 +10,15 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import _library
+from . import _formula, _library
 from ._errors import InvalidArgument, LibraryNotFound, NotSupported
-from ._names import ACTIVATIONS, BACKENDS, DTYPES, LAYOUTS, MERGED_ORDERS, code
+from ._names import BACKENDS, DTYPES, LAYOUTS, MERGED_ORDERS, OPERANDS, code
 
 __all__ = ["glu", "glu_merged"]
 
@@ -27,14 +28,17 @@ _DTYPES = {jnp.dtype(jnp.bfloat16): "bf16", jnp.dtype(jnp.float16): "fp16", jnp.
 
 
 def glu(
-    x: jax.Array, gate: jax.Array, up: jax.Array, activation: str = "silu",
-    *, backend: str = "auto", kernel: str = "",
+    x: jax.Array, gate: jax.Array, up: jax.Array, activation: str = "silu", *,
+    bias_gate: jax.Array | None = None, bias_up: jax.Array | None = None, alpha: float = 1.0, limit: float = 0.0,
+    up_offset: float = 0.0, rounding: str = "fp32", backend: str = "auto", kernel: str = "",
 ) -> jax.Array:  # fmt: skip
-    """act(x gate^T) * (x up^T), summed in fp32 and rounded once.
+    """act(x gate^T + bias_gate) * (x up^T + bias_up), summed in fp32 and rounded once.
 
-    x: [..., k]; gate, up: [n, k]; one dtype: bfloat16, float16 or float32. Returns [..., n] of that dtype.
-    activation, backend, kernel: as in tileglu.glu. They are static: under jit their values are part of the program.
-    vmap over x alone is one call with more rows; over weights it is a call for each. Gradients are computed by
+    x: [..., k]; gate, up: [n, k]; bias_gate, bias_up: [n], either alone or both; one dtype: bfloat16, float16 or float32.
+    Returns [..., n] of that dtype.
+    activation, alpha, limit, up_offset, rounding, backend, kernel: as in tileglu.glu. They are static: under jit their
+    values are part of the program.
+    vmap over x alone is one call with more rows; over weights or biases it is a call for each. Gradients are computed by
     recomputing gate and up in the arrays' dtype.
     Raises InvalidArgument or NotSupported at trace time for shapes, dtypes and names; what the library refuses when the
     program runs (a backend that is missing) is JAX's own error with the library's text.
@@ -44,12 +48,17 @@ def glu(
     _check(x, up, "up", "[n, k]")
     if up.shape != gate.shape:
         raise InvalidArgument(f"up has shape {list(up.shape)}, gate has {list(gate.shape)}; they must be equal")
-    return _glu(_names(activation, LAYOUTS["separate"], backend, kernel), x, gate, up)
+    biases = _biases(x, gate.shape[0], bias_gate, bias_up)
+    formula = _formula.fields_of(activation, alpha, limit, up_offset, rounding)
+    return _glu(
+        _static(activation, formula, LAYOUTS["separate"], biases, backend, kernel), x, gate, up, *biases.values()
+    )
 
 
 def glu_merged(
-    x: jax.Array, gate_up: jax.Array, activation: str = "silu", order: str = "gate_up",
-    *, backend: str = "auto", kernel: str = "",
+    x: jax.Array, gate_up: jax.Array, activation: str = "silu", order: str = "gate_up", *,
+    bias_gate: jax.Array | None = None, bias_up: jax.Array | None = None, alpha: float = 1.0, limit: float = 0.0,
+    up_offset: float = 0.0, rounding: str = "fp32", backend: str = "auto", kernel: str = "",
 ) -> jax.Array:  # fmt: skip
     """As glu, with one matrix gate_up [2n, k]; order as in tileglu.glu_merged."""
     layout = code(MERGED_ORDERS, order, "order")
@@ -57,7 +66,9 @@ def glu_merged(
     _check(x, gate_up, "gate_up", "[2n, k]")
     if gate_up.shape[0] % 2:
         raise InvalidArgument(f"gate_up has {gate_up.shape[0]} rows; it must have 2n, n for gate and n for up")
-    return _glu(_names(activation, layout, backend, kernel), x, gate_up)
+    biases = _biases(x, gate_up.shape[0] // 2, bias_gate, bias_up)
+    formula = _formula.fields_of(activation, alpha, limit, up_offset, rounding)
+    return _glu(_static(activation, formula, layout, biases, backend, kernel), x, gate_up, *biases.values())
 
 
 def _check(x, weight, name, what):
@@ -73,27 +84,55 @@ def _check(x, weight, name, what):
         raise InvalidArgument(f"{name} has k={weight.shape[1]} columns, x has k={x.shape[-1]}")
 
 
-def _names(activation, layout, backend, kernel):
-    """The static part of a call: hashable, and what the handler reads as attributes."""
-    code(ACTIVATIONS, activation, "activation")
-    return activation, layout, code(BACKENDS, backend, "backend"), str(kernel)
+def _biases(x, n, bias_gate, bias_up):
+    """{name: array} of those that are given."""
+    found = {}
+    for name, bias in (("bias_gate", bias_gate), ("bias_up", bias_up)):
+        if bias is not None:
+            found[name] = bias = jnp.asarray(bias)
+            if bias.shape != (n,):
+                raise InvalidArgument(f"{name} has shape {list(bias.shape)}; it must be [{n}]")
+            if bias.dtype != x.dtype:
+                raise InvalidArgument(f"{name} is {bias.dtype} and x is {x.dtype}; they must be of one dtype")
+    return found
+
+
+class _Static(NamedTuple):
+    """The static part of a call: hashable, and what the handler reads as attributes, but for the name."""
+
+    activation_name: str
+    activation: int
+    layout: int
+    rounding: int
+    operands: int
+    alpha: float
+    limit: float
+    up_offset: float
+    backend: int
+    kernel: str
+
+
+def _static(activation, formula, layout, biases, backend, kernel):
+    operands = sum(OPERANDS[name] for name in biases)
+    return _Static(activation, layout=layout, operands=operands, backend=code(BACKENDS, backend, "backend"),
+                   kernel=str(kernel), **formula)  # fmt: skip
 
 
 # --- The call, and its rules for vmap and grad ------------------------------------------------------------------------
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _glu(names, x, *weights):
-    return _batched(names)(x, *weights)
+def _glu(static, x, *operands):
+    return _batched(static)(x, *operands)
 
 
-def _forward(names, x, *weights):
-    return _glu(names, x, *weights), (x, weights)
+def _forward(static, x, *operands):
+    return _glu(static, x, *operands), (x, operands)
 
 
-def _backward(names, saved, d):
-    x, weights = saved
-    _, pull = jax.vjp(lambda *operands: _unfused(names, *operands), x, *weights)
+def _backward(static, saved, d):
+    x, operands = saved
+    _, pull = jax.vjp(lambda *arrays: _unfused(static, *arrays), x, *operands)
     return pull(d)
 
 
@@ -101,34 +140,46 @@ _glu.defvjp(_forward, _backward)
 
 
 @functools.lru_cache(maxsize=None)
-def _batched(names):
-    call = jax.custom_batching.custom_vmap(functools.partial(_call, names))
+def _batched(static):
+    call = jax.custom_batching.custom_vmap(functools.partial(_call, static))
 
     @call.def_vmap
-    def rule(size, batched, x, *weights):
+    def rule(size, batched, x, *operands):
         if batched[0] and not any(batched[1:]):
-            return call(x, *weights), True
-        operands = [a if is_batched else jnp.broadcast_to(a, (size, *a.shape))
-                    for a, is_batched in zip((x, *weights), batched)]  # fmt: skip
-        return jax.lax.map(lambda one: call(*one), tuple(operands)), True
+            return call(x, *operands), True
+        arrays = [a if is_batched else jnp.broadcast_to(a, (size, *a.shape))
+                  for a, is_batched in zip((x, *operands), batched)]  # fmt: skip
+        return jax.lax.map(lambda one: call(*one), tuple(arrays)), True
 
     return call
 
 
-def _call(names, x, *weights):
-    activation, layout, backend, kernel = names
-    n = weights[0].shape[0] // (1 if layout == LAYOUTS["separate"] else 2)
+def _call(static, x, *operands):
+    n = operands[0].shape[0] // (1 if static.layout == LAYOUTS["separate"] else 2)
     result = jax.ShapeDtypeStruct((*x.shape[:-1], n), x.dtype)
-    numbers = {"activation": ACTIVATIONS[activation], "layout": layout, "backend": backend}
-    attributes = {name: np.int32(value) for name, value in numbers.items()}
-    return jax.ffi.ffi_call(_TARGET, result)(x, *weights, kernel=kernel, **attributes)
+    numbers = {int: np.int32, float: np.float32, str: str}
+    attributes = {name: numbers[type(value)](value) for name, value in static._asdict().items()}
+    del attributes["activation_name"]
+    return jax.ffi.ffi_call(_TARGET, result)(x, *operands, **attributes)
 
 
-def _unfused(names, x, *weights):
+def _unfused(static, x, *operands):
     """The same in plain JAX, for gradients."""
-    activation, layout, *_ = names
-    gate, up = weights if layout == LAYOUTS["separate"] else _split(weights[0], layout)
-    return _ACTIVATIONS[activation](x @ gate.T) * (x @ up.T)
+    if static.layout == LAYOUTS["separate"]:
+        gate, up, *biases = operands
+    else:
+        (gate, up), biases = _split(operands[0], static.layout), operands[1:]
+    biases = iter(biases)
+    g, u = x @ gate.T, x @ up.T
+    if static.operands & OPERANDS["bias_gate"]:
+        g = g + next(biases)
+    if static.operands & OPERANDS["bias_up"]:
+        u = u + next(biases)
+    if static.limit:
+        g, u = jnp.minimum(g, static.limit), jnp.clip(u, -static.limit, static.limit)
+    if static.activation_name == "swiglu":
+        return g * jax.nn.sigmoid((static.alpha or 1) * g) * (u + static.up_offset)
+    return _ACTIVATIONS[static.activation_name](g) * u
 
 
 def _split(gate_up, layout):

@@ -25,7 +25,7 @@ from ._errors import Error, NotSupported
 from ._experts import examine_experts, experts_forward, is_experts, needs_fixed_shapes
 from ._mlp import activation_function, examine, is_candidate, is_untouched
 from ._plan import can_implement, plan
-from .torch import glu, glu_merged
+from .torch import gated
 
 __all__ = ["Patched", "Report", "patch", "patched", "unpatch"]
 
@@ -174,10 +174,19 @@ def _problem(module, found):
     return {
         "dtype": _DTYPES[weight.dtype],
         "activation": found.activation,
+        "operands": _biases(module, found),
         "layout": "gate_up" if found.merged else "separate",
         "memory": "cuda" if weight.is_cuda else "host",
         "device": weight.device.index or 0,
     }
+
+
+def _biases(module, found):
+    """Names of the operands that a module's call has."""
+    if is_experts(module):
+        return []
+    gate, up = (module.gate_up_proj,) * 2 if found.merged else (module.gate_proj, module.up_proj)
+    return [name for name, layer in (("bias_gate", gate), ("bias_up", up)) if layer.bias is not None]
 
 
 def _make_forward(module, found, training, backend, kernel):
@@ -197,20 +206,13 @@ def _make_forward(module, found, training, backend, kernel):
             how = {"activation": activation, "backend": backend, "kernel": kernel}
             return experts_forward(self, hidden_states, top_k_index, top_k_weights, **how)
 
-    elif found.merged:
-
-        def forward(self, x):
-            if not usable(self, self.gate_up_proj):
-                return original(self, x)
-            return self.down_proj(glu_merged(x, self.gate_up_proj.weight, activation, backend=backend, kernel=kernel))
-
     else:
+        merged = found.merged
 
         def forward(self, x):
-            gate, up = self.gate_proj, self.up_proj
-            if not usable(self, gate, up):
+            if not usable(self, *((self.gate_up_proj,) if merged else (self.gate_proj, self.up_proj))):
                 return original(self, x)
-            return self.down_proj(glu(x, gate.weight, up.weight, activation, backend=backend, kernel=kernel))
+            return self.down_proj(gated(self, x, activation, merged, backend=backend, kernel=kernel))
 
     forward.tileglu_original = original
     return forward

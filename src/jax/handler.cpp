@@ -2,9 +2,12 @@
 // libtileglu_jax: the C ABI as XLA FFI handlers, for python/tileglu/jax.py. A library of its own, since only it needs
 // the headers that jaxlib brings along. One handler per platform; both take
 //
-//     arguments   x [..., k], gate [n, k], up [n, k]; or x and one merged matrix [2n, k]
+//     arguments   x [..., k], gate [n, k], up [n, k], or x and one merged matrix [2n, k]; then bias_gate [n] and
+//     bias_up [n],
+//                 those whose bits are in `operands`
 //     result      y [..., n]
-//     attributes  activation, layout, backend: numbers of tileglu.h; kernel: text
+//     attributes  activation, layout, rounding, operands, backend: numbers of tileglu.h; alpha, limit, up_offset;
+//     kernel: text
 #include <tileglu/tileglu.hpp>
 #include <xla/ffi/api/ffi.h>
 
@@ -63,13 +66,22 @@ struct Call {
   std::string kernel;
 };
 
+// The attributes of a call.
+struct How {
+  int32_t activation, layout, rounding, operands;
+  float alpha, limit, up_offset;
+  int32_t backend;
+  std::string_view kernel;
+};
+
 // Fills what both platforms share; an error if the shapes do not belong together.
 ffi::Error read(Call& call, const ffi::AnyBuffer& x, const ffi::AnyBuffer& gate, const ffi::RemainingArgs& others,
-                ffi::Result<ffi::AnyBuffer>& y, int32_t activation, int32_t layout, int32_t backend,
-                std::string_view kernel) {
-  const bool separate = layout == TILEGLU_SEPARATE;
+                ffi::Result<ffi::AnyBuffer>& y, const How& how) {
+  const bool separate = how.layout == TILEGLU_SEPARATE;
+  const bool bias_gate = (how.operands & TILEGLU_BIAS_GATE) != 0, bias_up = (how.operands & TILEGLU_BIAS_UP) != 0;
+  const std::size_t wanted = std::size_t{separate} + std::size_t{bias_gate} + std::size_t{bias_up};
   const auto x_shape = x.dimensions(), gate_shape = gate.dimensions(), y_shape = y->dimensions();
-  if (others.size() != (separate ? 1U : 0U) || x_shape.size() < 1 || gate_shape.size() != 2 || y_shape.size() < 1) {
+  if (others.size() != wanted || x_shape.size() < 1 || gate_shape.size() != 2 || y_shape.size() < 1) {
     return {ffi::ErrorCode::kInvalidArgument, "tileglu: x must be [..., k] and the weights matrices"};
   }
   const std::int64_t k = x_shape[x_shape.size() - 1], n = y_shape[y_shape.size() - 1];
@@ -80,24 +92,35 @@ ffi::Error read(Call& call, const ffi::AnyBuffer& x, const ffi::AnyBuffer& gate,
     const auto shape = weight.dimensions();
     return shape.size() == 2 && shape[0] == weight_rows && shape[1] == k && weight.element_type() == x.element_type();
   };
+  const auto fits_bias = [&](const ffi::AnyBuffer& bias) {
+    const auto shape = bias.dimensions();
+    return shape.size() == 1 && shape[0] == n && bias.element_type() == x.element_type();
+  };
   bool right = fits(gate) && static_cast<std::int64_t>(y->element_count()) == m * n;
-  if (separate) {
-    const auto up = others.get<ffi::AnyBuffer>(0);
-    right = right && up.has_value() && fits(*up);
-    if (right) call.args.up = up->untyped_data();
-  }
+  std::size_t next = 0;
+  const auto take = [&](bool given, auto fitting, const void*& address) {
+    if (!given) return;
+    const auto buffer = others.get<ffi::AnyBuffer>(next++);
+    right = right && buffer.has_value() && fitting(*buffer);
+    if (right) address = buffer->untyped_data();
+  };
+  take(separate, fits, call.args.up);
+  take(bias_gate, fits_bias, call.args.bias_gate);
+  take(bias_up, fits_bias, call.args.bias_up);
   if (!right) {
-    return {ffi::ErrorCode::kInvalidArgument, "tileglu: shapes or dtypes of x, weights and result do not fit"};
+    return {ffi::ErrorCode::kInvalidArgument, "tileglu: shapes or dtypes of x, weights, biases and result do not fit"};
   }
   call.args.a = x.untyped_data(), call.args.gate = gate.untyped_data(), call.args.y = y->untyped_data();
   call.problem.dtype = dtype_of(x), call.problem.dtype_y = dtype_of(*y);
-  call.problem.activation = activation, call.problem.layout = layout;
+  call.problem.activation = how.activation, call.problem.layout = how.layout;
+  call.problem.alpha = how.alpha, call.problem.limit = how.limit, call.problem.up_offset = how.up_offset;
+  call.problem.rounding = how.rounding, call.problem.operands = static_cast<std::uint32_t>(how.operands);
   call.problem.m = m, call.problem.n = n, call.problem.k = k;
   const auto address = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
   call.problem.alignment =
       alignment_of(address(call.args.a) | address(call.args.gate) | address(call.args.up) | address(call.args.y));
-  call.kernel = kernel;
-  call.options.backend = backend, call.options.kernel = call.kernel.c_str();
+  call.kernel = how.kernel;
+  call.options.backend = how.backend, call.options.kernel = call.kernel.c_str();
   return ffi::Error::Success();
 }
 
@@ -140,18 +163,17 @@ void* host_workspace(std::size_t size) {
 }
 
 ffi::Error glu_cpu(ffi::AnyBuffer x, ffi::AnyBuffer gate, ffi::RemainingArgs others, ffi::Result<ffi::AnyBuffer> y,
-                   int32_t activation, int32_t layout, int32_t backend, std::string_view kernel) {
+                   How how) {
   Call call;
-  if (auto error = read(call, x, gate, others, y, activation, layout, backend, kernel); error.failure()) return error;
+  if (auto error = read(call, x, gate, others, y, how); error.failure()) return error;
   call.problem.memory = TILEGLU_MEMORY_HOST;
   return run(call, host_workspace);
 }
 
 ffi::Error glu_cuda(void* stream, int32_t device, ffi::ScratchAllocator scratch, ffi::AnyBuffer x, ffi::AnyBuffer gate,
-                    ffi::RemainingArgs others, ffi::Result<ffi::AnyBuffer> y, int32_t activation, int32_t layout,
-                    int32_t backend, std::string_view kernel) {
+                    ffi::RemainingArgs others, ffi::Result<ffi::AnyBuffer> y, How how) {
   Call call;
-  if (auto error = read(call, x, gate, others, y, activation, layout, backend, kernel); error.failure()) return error;
+  if (auto error = read(call, x, gate, others, y, how); error.failure()) return error;
   call.problem.memory = TILEGLU_MEMORY_CUDA;
   call.problem.device = device;
   call.args.stream = stream;
@@ -169,13 +191,19 @@ auto with_operands(auto binding) {
       .template Arg<ffi::AnyBuffer>()
       .RemainingArgs()
       .template Ret<ffi::AnyBuffer>()
-      .template Attr<int32_t>("activation")
-      .template Attr<int32_t>("layout")
-      .template Attr<int32_t>("backend")
-      .template Attr<std::string_view>("kernel");
+      .template Attrs<How>();
 }
 
 }  // namespace
+
+XLA_FFI_REGISTER_STRUCT_ATTR_DECODING(How, xla::ffi::StructMember<int32_t>("activation"),
+                                      xla::ffi::StructMember<int32_t>("layout"),
+                                      xla::ffi::StructMember<int32_t>("rounding"),
+                                      xla::ffi::StructMember<int32_t>("operands"),
+                                      xla::ffi::StructMember<float>("alpha"), xla::ffi::StructMember<float>("limit"),
+                                      xla::ffi::StructMember<float>("up_offset"),
+                                      xla::ffi::StructMember<int32_t>("backend"),
+                                      xla::ffi::StructMember<std::string_view>("kernel"));
 
 #define TILEGLU_JAX_API extern "C" __attribute__((visibility("default")))
 

@@ -60,9 +60,10 @@ def test_what_the_wheel_holds():
     with zipfile.ZipFile(WHEEL) as wheel:
         names = wheel.namelist()
         metadata = wheel.read(next(n for n in names if n.endswith("METADATA"))).decode()
-    assert all(n.startswith(("tileglu/", "tileglu-")) for n in names)
+    assert all(n.startswith(("tileglu/", "tileglu_study/", "tileglu-")) for n in names)
     for part in ("_lib/libtileglu.so.0", "_bin/tileglu", "py.typed", "_experts.py", "transformers.py"):
         assert f"tileglu/{part}" in names
+    assert "tileglu_study/__init__.py" in names
     assert not [n for n in names if n.endswith((".h", ".hpp", ".cmake", ".pyc", ".a"))]
     required = [line for line in metadata.splitlines() if line.startswith("Requires-Dist") and "extra ==" not in line]
     assert not required, "a hard dependency"
@@ -75,6 +76,9 @@ assert _library.path().startswith(sys.prefix), _library.path()
 x = numpy.ones((3, 64), ml_dtypes.bfloat16)
 y = tileglu.glu(x, numpy.ones((40, 64), x.dtype), numpy.ones((40, 64), x.dtype))
 assert (y == 4096).all() and tileglu.__version__ in tileglu.build_info()
+weights = numpy.ones((40, 64), x.dtype), numpy.ones((40, 64), x.dtype)
+y = tileglu.glu(x, *weights, "swiglu", limit=4, bias_up=-62 * numpy.ones(40, x.dtype))
+assert (abs(y.astype("f4") - 4 * 2 / (1 + numpy.exp(-4.0))) < 0.04).all(), y
 assert any(row["model"] == "qwen2.5-7b" for row in tileglu.models())
 try:
     import tileglu.torch
@@ -103,6 +107,9 @@ x, gate, up = (torch.randn(shape).bfloat16() for shape in ((3, 64), (40, 64), (4
 exact = torch.nn.functional.silu(x.double() @ gate.double().T) * (x.double() @ up.double().T)
 found = torch.ops.tileglu.glu(x, gate, up)
 assert torch.equal(found, tileglu.glu(x, gate, up))
+bias = torch.randn(40).bfloat16().requires_grad_()
+tileglu.glu(x, gate, up, bias_gate=bias).sum().backward()
+assert bias.grad.abs().sum() > 0
 assert (found.double() - exact).norm() < 0.004 * exact.norm()
 print("torch", torch.__version__)
 """

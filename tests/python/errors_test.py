@@ -26,7 +26,7 @@ CASES = {
     "transposed weight": ({"gate": np.zeros((64, 40), np.float32).T}, "gate of shape .* has strides"),
     "expanded weight": ({"gate": np.broadcast_to(np.float32(1), (40, 64))}, "gate of shape .* has strides"),
     "weight of one dimension": ({"gate": np.zeros(64, np.float32)}, "gate has shape"),
-    "unknown activation": ({"activation": "swiglu"}, "activation='swiglu' is none of silu, gelu_tanh"),
+    "unknown activation": ({"activation": "swish"}, "activation='swish' is none of silu, gelu_tanh"),
     "unknown backend": ({"backend": "gpu"}, "backend='gpu' is none of auto"),
     "unknown kernel": ({"kernel": "no_such"}, "no_such"),
     "not an array": ({"gate": "weights"}, "gate is a builtins.str"),

@@ -5,10 +5,11 @@
 import ctypes
 import importlib
 import importlib.util
+import sys
 
 import pytest
 
-from tileglu import _plan
+from tileglu import _operands, _plan
 from tileglu._names import ELEMENT_BYTES, LAYOUTS
 
 EXCHANGED = {LAYOUTS["gate_up"]: LAYOUTS["up_gate"], LAYOUTS["up_gate"]: LAYOUTS["gate_up"]}
@@ -21,7 +22,7 @@ def exchange_gate_and_up(monkeypatch):
         launch(self, framework, x, a, up or gate, gate if up else 0, *others)
 
     def cached_exchanged(fields, *names):
-        return cached((*fields[:3], EXCHANGED.get(fields[3], fields[3]), *fields[4:]), *names)
+        return cached(fields._replace(layout=EXCHANGED.get(fields.layout, fields.layout)), *names)
 
     monkeypatch.setattr(_plan.Plan, "_launch", launch_exchanged)
     monkeypatch.setattr(_plan, "cached", cached_exchanged)
@@ -32,13 +33,18 @@ def skip_the_last_row(monkeypatch):
 
     def launch_without(self, framework, x, a, gate, up, y, *others):
         launch(self, framework, x, a, gate, up, y, *others)
-        dtype, dtype_y, *_, ldy = self.fields
-        m, n = self.fields[7:9]
-        size = ELEMENT_BYTES[dtype_y or dtype]
-        if m:
-            ctypes.memset(y + (m - 1) * (ldy or n) * size, 0, n * size)
+        f = self.fields
+        size = ELEMENT_BYTES[f.dtype_y or f.dtype]
+        if f.m:
+            ctypes.memset(y + (f.m - 1) * (f.ldy or f.n) * size, 0, f.n * size)
 
     monkeypatch.setattr(_plan.Plan, "_launch", launch_without)
+
+
+def forget_the_operands(monkeypatch):
+    launch, read = _plan.Plan._launch, _operands.fields_of
+    monkeypatch.setattr(_operands, "fields_of", lambda *arguments: {**read(*arguments), "operands": 0, "layout_add": 0, "ld_add": 0})
+    monkeypatch.setattr(_plan.Plan, "_launch", lambda self, *arguments: launch(self, *arguments[:7]))
 
 
 FAULTS = [exchange_gate_and_up, skip_the_last_row]
@@ -61,11 +67,17 @@ TESTS = [
 
 @pytest.fixture(autouse=True)
 def no_plans_with_faults_stay():
+    clear()
+    yield
+    clear()
+
+
+def clear():
     from tileglu import _call
 
     _call._calls.clear()
-    yield
-    _call._calls.clear()
+    if "tileglu.torch" in sys.modules:
+        sys.modules["tileglu.torch"]._warm.clear()
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
@@ -74,6 +86,24 @@ def test_caught(module, test, arguments, fault, monkeypatch):
     for package in ("torch", "transformers"):
         if module in (f"{package}_test", "transformers_test") and importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
+    caught(module, test, arguments, fault, monkeypatch)
+
+
+@pytest.mark.parametrize("place", ["numpy", "torch"])
+def test_forgotten_biases_are_caught(place, monkeypatch):
+    from formulas_test import Place
+
+    caught("formulas_test", "test_values", (Place(place), "both biases", "bf16"), forget_the_operands, monkeypatch)
+
+
+def test_forgotten_biases_of_a_model_are_caught(monkeypatch):
+    for package in ("torch", "transformers"):
+        pytest.importorskip(package)
+    test = "transformers_test", "test_c22_biases_are_part_of_what_is_computed", ("Llama",)
+    caught(*test, forget_the_operands, monkeypatch)
+
+
+def caught(module, test, arguments, fault, monkeypatch):
     function = getattr(importlib.import_module(module), test)
     fault(monkeypatch)
     with pytest.raises(AssertionError):

@@ -29,8 +29,14 @@ def header(root):
 def test_enumerations(header, enumeration, prefix, table):
     body = re.search(rf"typedef enum tileglu_{enumeration} {{(.*?)}} tileglu_{enumeration};", header, re.S).group(1)
     found = {name.lower(): int(value) for name, value in re.findall(rf"TILEGLU_{prefix}(\w+) = (\d+)", body)}
-    found.pop("swiglu", None)  # its numbers cannot be given from Python yet
     assert found == table
+
+
+def test_roundings_and_operands(header):
+    once, unfused = (int(re.search(rf"TILEGLU_ROUND_{name} = (\d+)", header).group(1)) for name in ("ONCE", "UNFUSED"))
+    assert _names.ROUNDINGS == {"fp32": once, "unfused": unfused}
+    body = re.search(r"typedef enum tileglu_operand {(.*?)} tileglu_operand;", header, re.S).group(1)
+    assert _names.OPERANDS == {name.lower(): int(bit) for name, bit in re.findall(r"TILEGLU_(\w+) = (\d+)", body)}
 
 
 def test_statuses(header):

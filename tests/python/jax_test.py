@@ -50,10 +50,67 @@ def test_values(device, activation, dtype):
     assert np.array_equal(np.asarray(again), np.asarray(y))
 
 
-def tileglu_or_skip(dtype, activation):
-    possible, reason = tileglu.can_implement(*SIZE, dtype=dtype, activation=activation)
+def tileglu_or_skip(dtype, activation, **problem):
+    possible, reason = tileglu.can_implement(*SIZE, dtype=dtype, activation=activation, **problem)
     if not possible:
         pytest.skip(reason)
+
+
+FORMULAS = [name for name in expected.FORMULAS if name not in ("addend", "all")]  # JAX has no addend
+
+
+def formula(name, dtype, n=SIZE[1]):
+    """(biases in NumPy, biases in JAX, numbers and activation)"""
+    biases, numbers = expected.formula(name, SIZE[0], n, dtype)
+    return biases, {key: jnp.asarray(value) for key, value in biases.items()}, numbers
+
+
+@pytest.mark.parametrize("dtype", expected.DTYPES)
+@pytest.mark.parametrize("name", FORMULAS)
+def test_biases_and_swiglu(device, name, dtype):
+    biases, given, numbers = formula(name, dtype)
+    if device == "cuda":
+        tileglu_or_skip(dtype, operands=list(biases), **numbers)
+    x, gate, up = operands(dtype)
+    arrays = tuple(map(np.asarray, (x, gate, up)))
+    y = jax.jit(lambda *a, **b: tileglu_jax.glu(*a, **b, **numbers))(x, gate, up, **given)
+    expected.check(np.asarray(y), *arrays, **numbers, **biases)
+    gate_up = jnp.asarray(expected.merged(*arrays[1:], "up_gate"))
+    merged = tileglu_jax.glu_merged(x, gate_up, order="up_gate", **given, **numbers)
+    assert np.array_equal(np.asarray(merged), np.asarray(y))
+
+
+def test_rounding():
+    x, gate, up = operands("bf16")
+    wanted = np.asarray(tileglu.glu(*map(np.asarray, (x, gate, up)), rounding="unfused"))
+    found = np.asarray(tileglu_jax.glu(x, gate, up, rounding="unfused"))
+    once = np.asarray(tileglu_jax.glu(x, gate, up))
+    assert (found == wanted).mean() > 0.95 > (once == wanted).mean()
+
+
+def test_vmap_with_biases():
+    _, given, numbers = formula("swiglu and both biases", "bf16")
+    x, gate, up = operands("bf16")
+    function = jax.jit(jax.vmap(lambda row: tileglu_jax.glu(row, gate, up, **given, **numbers)))
+    assert function.lower(x).as_text().count("@tileglu") == 1
+    assert np.array_equal(function(x), tileglu_jax.glu(x, gate, up, **given, **numbers))
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_gradients_of_biases_and_swiglu(device, name):
+    if device == "cuda":
+        pytest.skip("the backward pass is plain JAX")
+    _, given, numbers = formula(name, "fp32")
+    x, gate, up = operands("fp32")
+    exact = {key: np.asarray(value, np.float64) for key, value in {"x": x, "gate": gate, "up": up, **given}.items()}
+    loss = lambda arrays: tileglu_jax.glu(**arrays, **numbers).sum()  # noqa: E731
+    found = jax.grad(loss)({"x": x, "gate": gate, "up": up, **given})
+    direction = np.random.default_rng(5)
+    for key, value in exact.items():
+        step = 1e-6 * direction.standard_normal(value.shape)
+        ends = [expected.exact(**{**exact, key: value + sign * step}, **numbers).sum() for sign in (1, -1)]
+        wanted = (ends[0] - ends[1]) / 2
+        assert (np.asarray(found[key], np.float64) * step).sum() == pytest.approx(wanted, rel=1e-3, abs=1e-9), key
 
 
 @pytest.mark.parametrize("order", tileglu.MERGED_ORDERS)
@@ -132,7 +189,9 @@ REFUSED = {
     "shapes differ": (lambda x, g, u: (x, g, u[:39]), r"up has shape \[39, 64\]"),
     "no matrix": (lambda x, g, u: (x, g[0], u), r"gate has shape \[64\]"),
     "no dimension": (lambda x, g, u: (x[0, 0], g, u), "x has no dimension"),
-    "activation": (lambda x, g, u: (x, g, u, "swiglu"), "activation='swiglu' is none of"),
+    "bias of another length": (lambda x, g, u: (x, g, u, "silu", g[:3, 0]), r"bias_gate has shape \[3\]"),
+    "bias of another dtype": (lambda x, g, u: (x, g, u, "silu", g[:, 0].astype(jnp.float16)), "bias_gate is float16"),
+    "activation": (lambda x, g, u: (x, g, u, "swish"), "activation='swish' is none of"),
 }
 
 
@@ -140,7 +199,10 @@ REFUSED = {
 def test_refused_when_traced(name):
     change, text = REFUSED[name]
     with pytest.raises((tileglu.InvalidArgument, tileglu.NotSupported), match=text):
-        tileglu_jax.glu(*change(*operands()))
+        *arguments, bias = change(*operands())
+        if len(arguments) == 4:
+            tileglu_jax.glu(*arguments, bias_gate=bias)
+        tileglu_jax.glu(*arguments, bias)
 
 
 def test_refused_when_run_with_the_librarys_words(device):

@@ -84,10 +84,131 @@ def test_c07_c08_c14_strides_and_opcheck(name):
     torch.library.opcheck(torch.ops.tileglu.glu.default, (x, gate, up))
     torch.library.opcheck(torch.ops.tileglu.glu_merged.default, (x, torch.cat([gate, up]), "gelu_tanh", "up_gate"))
     out = torch.empty(*x.shape[:-1], 36)
-    torch.library.opcheck(torch.ops.tileglu.glu_out.default, (x, gate, up, "silu", "auto", "", out))
-    torch.library.opcheck(
-        torch.ops.tileglu.glu_merged_out.default, (x, torch.cat([gate, up]), "silu", "gate_up", "auto", "", out)
-    )
+    torch.library.opcheck(torch.ops.tileglu.glu_out.default, (x, gate, up), {"out": out})
+    merged_out = torch.ops.tileglu.glu_merged_out.default
+    torch.library.opcheck(merged_out, (x, torch.cat([gate, up]), "silu", "up_gate"), {"out": out})
+
+
+def added(m, n, names, seed=3):
+    """Operands by name, leaves that require gradients."""
+    random = torch.Generator().manual_seed(seed)
+    shapes = {"bias": (n,), "add": (m, n)}
+    return {name: torch.randn(shapes[name.partition("_")[0]], generator=random).requires_grad_() for name in names}
+
+
+SWIGLU = {"activation": "swiglu", "alpha": 1.702, "limit": 0.75, "up_offset": 1.0}
+ADDED = {
+    "bias_gate": (["bias_gate"], {}),
+    "bias_up": (["bias_up"], {"activation": "gelu_tanh"}),
+    "swiglu": ([], SWIGLU),
+    "swiglu without limit": ([], {"activation": "swiglu", "alpha": 0.5, "up_offset": -0.25}),
+    "all": (["bias_gate", "bias_up", "add_gate", "add_up"], SWIGLU),
+}
+
+
+def in_torch(x, gate, up, bias_gate=None, bias_up=None, add_gate=0, add_up=0, activation="silu", alpha=1.0, limit=0.0,
+             up_offset=0.0):  # fmt: skip
+    """The formula in plain torch, for its gradients."""
+    g, u = F.linear(x, gate, bias_gate) + add_gate, F.linear(x, up, bias_up) + add_up
+    if limit:
+        g, u = g.clamp(max=limit), u.clamp(-limit, limit)
+    act = (lambda g: g * torch.sigmoid(alpha * g)) if activation == "swiglu" else ACTIVATIONS[activation]
+    return act(g) * (u + up_offset)
+
+
+@pytest.mark.parametrize("name", ADDED)
+@pytest.mark.parametrize("order", ["separate", "up_gate", "interleaved_8"])
+def test_c17_gradients_of_biases_addend_and_swiglu(name, order):
+    from tileglu._gradients import _join
+
+    names, how = ADDED[name]
+    x, gate, up = (t.requires_grad_() for t in operands(10, 24, 32))
+    more = added(10, 24, names)
+    if order == "separate":
+        y = tileglu.glu(x, gate, up, **more, **how)
+    else:
+        y = tileglu.glu_merged(x, _join(gate, up, order), order=order, **more, **how)
+    inputs, d = (x, gate, up, *more.values()), torch.randn(10, 24)
+    exact = [t.detach().double().requires_grad_() for t in inputs]
+    wanted = torch.autograd.grad(in_torch(*exact[:3], **dict(zip(names, exact[3:])), **how), exact, d.double())
+    for which, mine, right in zip(("x", "gate", "up", *names), torch.autograd.grad(y, inputs, d), wanted):
+        assert right.norm() > 0.1 and (mine.double() - right).norm() <= 1e-6 * right.norm(), which
+
+
+def test_c17_only_a_bias_needs_a_gradient():
+    x, gate, up = operands(5, 24, 32)
+    bias = added(5, 24, ["bias_up"])["bias_up"]
+    (found,) = torch.autograd.grad(tileglu.glu(x, gate, up, bias_up=bias).sum(), bias)
+    assert torch.allclose(found, F.silu(F.linear(x, gate)).sum(0), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ADDED)
+def test_opcheck_and_compile_with_biases_addend_and_swiglu(name):
+    torch._dynamo.reset()
+    names, how = ADDED[name]
+    x, gate, up = (t.requires_grad_() for t in operands(5, 24, 32))
+    more = added(5, 24, names)
+    torch.library.opcheck(torch.ops.tileglu.glu.default, (x, gate, up), {**more, **how})
+    detached = {key: t.detach() for key, t in more.items()}
+    merged = torch.cat([gate, up]).detach()
+    out = {"out": torch.empty(5, 24)}
+    torch.library.opcheck(torch.ops.tileglu.glu_merged_out.default, (x.detach(), merged), {**detached, **how, **out})
+    compiled = torch.compile(lambda x: tileglu.glu(x, gate, up, **more, **how).square().sum(), fullgraph=True,
+                             backend="aot_eager")  # fmt: skip
+    inputs = (x, gate, up, *more.values())
+    wanted = torch.autograd.grad(tileglu.glu(x, gate, up, **more, **how).square().sum(), inputs)
+    for mine, right in zip(torch.autograd.grad(compiled(x), inputs), wanted):
+        assert torch.allclose(mine, right, rtol=1e-5, atol=1e-5)
+
+
+def test_autocast_casts_biases_and_the_rounding_is_part_of_the_op():
+    x, gate, up = operands(5, 24, 32)
+    bias = added(5, 24, ["bias_gate"])["bias_gate"].detach()
+    with torch.autocast("cpu", torch.bfloat16):
+        y = tileglu.glu(x, gate, up, bias_gate=bias, rounding="unfused")
+    x, gate, up, bias = (t.bfloat16() for t in (x, gate, up, bias))
+    assert torch.equal(y, tileglu.glu(x, gate, up, bias_gate=bias, rounding="unfused"))
+    assert not torch.equal(y, tileglu.glu(x, gate, up, bias_gate=bias))
+
+
+def test_preactivations_are_refused_where_they_would_get_lost():
+    x, gate, up = operands(5, 24, 32)
+    pre = {"pre_gate": torch.full((5, 24), 3.0), "pre_up": torch.full((5, 24), 3.0)}
+    with pytest.raises(tileglu.NotSupported, match="pre_gate and pre_up"):
+        tileglu.glu(x, gate.requires_grad_(), up, **pre)
+    assert all((t == 3).all() for t in pre.values())
+    with torch.no_grad():
+        tileglu.glu(x, gate, up, **pre)
+    assert torch.allclose(pre["pre_up"], F.linear(x, up), atol=1e-5)
+
+
+def test_a_warm_call_is_not_taken_for_another():
+    """What is kept of a call answers only calls that are like it in all that matters, from whatever state."""
+    x, gate, up = operands(4, 8, 8)
+    wanted = tileglu.glu(x, gate, up)
+    for _ in range(3):
+        assert torch.equal(tileglu.glu(x, gate, up), wanted)
+    weight = gate.clone()
+    tileglu.glu(x, weight, up)
+    weight.data = gate.t()  # the same object and sizes with other strides
+    with pytest.raises(tileglu.InvalidArgument, match="gate of shape .* has strides"):
+        tileglu.glu(x, weight, up)
+    weight.data = gate[:4]
+    with pytest.raises(tileglu.InvalidArgument, match="up has shape"):
+        tileglu.glu(x, weight, up)
+    assert torch.equal(tileglu.glu(x.t().contiguous().t(), gate, up), wanted)
+    assert tileglu.glu(x, gate.clone().requires_grad_(), up).grad_fn is not None
+    with pytest.raises(tileglu.InvalidArgument, match="up is fp64|up has dtype|up is bf16"):
+        tileglu.glu(x, gate, up.bfloat16())
+    with torch.autocast("cpu", torch.bfloat16):
+        assert tileglu.glu(x, gate, up).dtype == torch.bfloat16
+    with torch.inference_mode():
+        assert tileglu.glu(x, gate, up).is_inference() and torch.equal(tileglu.glu(x, gate, up), wanted)
+    with pytest.raises((tileglu.Error, RuntimeError)):
+        tileglu.glu(x, gate.to("meta"), up)
+    assert torch.equal(tileglu.glu(x, gate, gate), tileglu.glu(x, gate, gate.clone()))
+    result = tileglu.glu(x, gate, up)
+    assert result.data_ptr() != wanted.data_ptr() and torch.equal(result, wanted)
 
 
 def test_opcheck_with_gradients():
@@ -161,7 +282,8 @@ def test_c17_out_never_loses_a_gradient():
     out = torch.full((5, 24), 3.0)
     for call in (
         lambda: tileglu.glu(x.requires_grad_(), gate, up, out=out),
-        lambda: torch.ops.tileglu.glu_out(x.requires_grad_(), gate, up, "silu", "auto", "", out),
+        lambda: torch.ops.tileglu.glu_out(x.requires_grad_(), gate, up, out=out),
+        lambda: tileglu.glu(x.detach(), gate, up, bias_up=torch.zeros(24, requires_grad=True), out=out),
         lambda: tileglu.glu_merged(x.requires_grad_(), torch.cat([gate, up]), out=out),
     ):
         with pytest.raises(tileglu.NotSupported, match="no gradients"):
@@ -250,6 +372,19 @@ def test_module_shares_weights_and_state():
     assert torch.allclose(copy.deepcopy(fused)(x), fused(x), atol=1e-6)
 
 
+def test_module_with_biases():
+    mlp = MLP(bias=True)  # of gate and down only
+    fused = tileglu_torch.FusedGatedMLP.from_mlp(mlp)
+    x = torch.randn(2, 5, 32)
+    assert torch.allclose(fused(x), mlp(x), atol=1e-6) and fused.state_dict().keys() == mlp.state_dict().keys()
+    merged = tileglu_torch.FusedGatedMLP(32, 48, merged=True, bias=True, **SWIGLU)
+    (gate, up), (bias_gate, bias_up) = merged.gate_up_proj.weight.chunk(2), merged.gate_up_proj.bias.chunk(2)
+    wanted = merged.down_proj(in_torch(x, gate, up, bias_gate, bias_up, **SWIGLU))
+    assert torch.allclose(merged(x), wanted, atol=1e-6)
+    merged(x).sum().backward()
+    assert all(parameter.grad.abs().sum() > 0 for parameter in merged.parameters())
+
+
 def test_module_of_its_own_and_merged():
     fused = tileglu_torch.FusedGatedMLP(32, 48, "gelu_tanh", merged=True)
     gate, up = fused.gate_up_proj.weight.chunk(2)
@@ -264,7 +399,6 @@ def test_module_of_its_own_and_merged():
 @pytest.mark.parametrize(
     "mlp, text",
     [
-        (MLP(bias=True), "gate_proj has a bias"),
         (MLP(nn.Tanh()), "activation Tanh"),
         (MLP(nn.PReLU()), "activation PReLU"),
         (MLP(lambda g: F.silu(g).clamp(max=7)), "activation"),
@@ -309,6 +443,18 @@ class TestGpu:
         self.check(tileglu.glu(x, gate, up), x, gate, up)
         assert tileglu.plan(64, 1024, 512).backend == "sm90"
         torch.library.opcheck(torch.ops.tileglu.glu.default, (x, gate, up))
+
+    def test_biases_in_a_graph(self):
+        x, gate, up = self.operands(m=8)
+        biases = {name: torch.randn(1024, device="cuda").bfloat16() for name in ("bias_gate", "bias_up")}
+        torch.library.opcheck(torch.ops.tileglu.glu.default, (x, gate, up), {**biases, **SWIGLU})
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            y = tileglu.glu(x, gate, up, **biases, **SWIGLU)
+        biases["bias_up"].add_(1)
+        graph.replay()
+        given = {name: as_numpy(bias.cpu()) for name, bias in biases.items()}
+        expected.check(as_numpy(y.cpu()), *(as_numpy(t.cpu()) for t in (x, gate, up)), **given, **SWIGLU)
 
     def test_c15_current_stream(self):
         x, gate, up = self.operands()

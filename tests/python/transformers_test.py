@@ -50,6 +50,34 @@ def test_families(family):
     assert fused.unpatch(model) == 0
 
 
+def with_biases(family):
+    """A model whose gate and up have biases that matter: by its configuration, or Phi-3's merged layer with one put in."""
+    model = tiny(family, **({"mlp_bias": True} if family == "Llama" else {}))
+    for block in model.model.layers:
+        if family == "Phi3":
+            block.mlp.gate_up_proj.bias = torch.nn.Parameter(torch.empty(2 * 160))
+        for name, parameter in block.mlp.named_parameters():
+            if name.endswith("bias"):
+                torch.nn.init.normal_(parameter)
+    return model
+
+
+@pytest.mark.parametrize("family", ["Llama", "Phi3"])
+def test_c22_biases_are_part_of_what_is_computed(family):
+    model = with_biases(family)
+    before = logits(model)
+    with fused.patched(model) as report:
+        assert len(report.patched) == 2 and not report.skipped
+        after = logits(model)
+        assert torch.allclose(after, before, atol=1e-5) and not torch.equal(after, before)
+        for parameter in layer(model).parameters():
+            if parameter.dim() == 1:
+                parameter.data.zero_()  # seen at once
+        changed = logits(model)
+        assert not torch.allclose(changed, before, atol=1e-3)
+    assert torch.allclose(changed, logits(model), atol=1e-5)
+
+
 @pytest.mark.parametrize("family", ["Qwen2", "Gemma2", "Phi3"])
 def test_bf16_is_nearer_to_fp32_than_unpatched(family):
     model = tiny(family, initializer_range=0.2)
@@ -64,7 +92,6 @@ def test_bf16_is_nearer_to_fp32_than_unpatched(family):
 @pytest.mark.parametrize(
     "changes, text",
     [
-        ({"mlp_bias": True}, "gate_proj has a bias"),
         ({"hidden_act": "relu2"}, "activation ReLUSquaredActivation"),
         ({"hidden_act": "quick_gelu"}, "activation QuickGELUActivation"),
         ({"hidden_act": "relu6"}, "activation ReLU6"),
@@ -205,4 +232,16 @@ def test_on_the_gpu():
     unpatched = error(logits(model, ids))
     report = fused.patch(model)
     assert len(report.patched) == 2 and report.patched[0].backend == "sm90"
+    assert error(logits(model, ids)) <= 1.1 * unpatched
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("family", ["Llama", "Phi3"])
+def test_biases_on_the_gpu(family):
+    model = with_biases(family).bfloat16()
+    exact = logits(copy.deepcopy(model).double())
+    model, ids = model.cuda(), IDS.cuda()
+    error = lambda found: float((found.double().cpu() - exact).norm() / exact.norm())  # noqa: E731
+    unpatched = error(logits(model, ids))
+    assert len(fused.patch(model).patched) == 2
     assert error(logits(model, ids)) <= 1.1 * unpatched

@@ -29,7 +29,7 @@ SHORTEST_PART, MOST_PARTS = 4, 4  # work_split.hpp
 TILE_K = 64
 NORM = 2.4
 NAME = re.compile(
-    r"(?P<family>[a-z_]+)_(?P<m>\d+)x(?P<n2>\d+)_(?:pingpong|cooperative)_c(?P<cluster_m>\d)x\d"
+    r"(?P<family>[a-z_]+)_(?P<m>\d+)x(?P<n2>\d+)_(?:pingpong|cooperative)_c(?P<cluster_m>\d)x(?P<cluster_n>\d)"
     r"(?:_x(?P<ctas>\d))?(?P<shared>_sk)?(?:_general)?(?:_g\d)?$"
 )
 STREAMED = re.compile(r"decode_(?P<m>\d+)x(?P<n2>\d+)x(?P<k>\d+)_(?P<kind>mma|vector)$")
@@ -49,20 +49,20 @@ def work_of(name, m, n, k):
         waves = max(1.0, blocks / (SM_COUNT * (4 if mma else 8)))
         return waves, k / int(streamed["k"]), 0, 2 * k * blocks * (m + (rows if mma else 4 * rows))
     config = NAME.match(name)
-    tile_m, columns, cluster = int(config["m"]), int(config["n2"]) // 2, int(config["cluster_m"])
-    ctas = int(config["ctas"] or 1)
-    tiles_m, most = ceil_div(m, tile_m * cluster), SM_COUNT * ctas // cluster
+    tile_m, columns, ctas = int(config["m"]), int(config["n2"]) // 2, int(config["ctas"] or 1)
+    cluster_m, cluster_n = int(config["cluster_m"]), int(config["cluster_n"])
+    tiles_m, most = ceil_div(m, tile_m * cluster_m), SM_COUNT * ctas // (cluster_m * cluster_n)
     if config["family"] == "decode" and not config["shared"]:  # tile_columns()
-        tiles_n = ceil_div(tiles_m * ceil_div(n, columns), most) * most // tiles_m
-        columns = 8 * ceil_div(n, 8 * tiles_n)
-    tiles, k_blocks = tiles_m * ceil_div(n, columns), ceil_div(k, TILE_K)
+        tiles_n = ceil_div(tiles_m * ceil_div(n, columns * cluster_n), most) * most // tiles_m
+        columns = 8 * ceil_div(n, 8 * tiles_n * cluster_n)
+    tiles, k_blocks = tiles_m * ceil_div(n, columns * cluster_n), ceil_div(k, TILE_K)
     useful = tiles * min(ceil_div(k_blocks, SHORTEST_PART), MOST_PARTS) if config["shared"] else tiles
     workers = min(useful, most)
     rest = tiles % workers
     shared = rest + (workers if tiles >= workers else 0) if rest and config["shared"] else 0
     busiest = shared / workers + ceil_div(tiles - shared, workers)
     parts = max(1.0, workers / tiles) if shared else 0
-    return busiest, k_blocks, parts, 2 * TILE_K * k_blocks * tiles * (cluster * tile_m + 2 * columns)
+    return busiest, k_blocks, parts, 2 * TILE_K * k_blocks * tiles * (cluster_m * tile_m + 2 * cluster_n * columns)
 
 
 def predict(name, m, n, k, numbers):

@@ -17,8 +17,8 @@ struct KernelConfig {
   Schedule schedule = Schedule::kPingpong;
   int tile_m = 128;   // rows of A
   int tile_n2 = 128;  // weight rows, counted over 2n: half gate, half up
-  int tile_k =
-      64;  // 128 bytes of a 16-bit type, one swizzle atom; streamed: elements of a row that a block has in flight
+  // 128 bytes of a 16-bit type, one swizzle atom; streamed: elements of a row that a block has in flight.
+  int tile_k = 64;
   int cluster_m = 1;     // CTAs that share a weight tile by multicast
   int cluster_n = 1;     // CTAs that share an A tile by multicast
   int ctas = 1;          // decode: that share an SM

@@ -58,6 +58,10 @@ inline constexpr auto kSm90Configs = std::to_array<KernelConfig>({
     {.family = KernelFamily::kMma, .schedule = Schedule::kStreamed, .tile_m = 16, .tile_n2 = 16, .tile_k = 512},
     {.family = KernelFamily::kVector, .schedule = Schedule::kStreamed, .tile_m = 1, .tile_n2 = 2, .tile_k = 256},
     {.family = KernelFamily::kVector, .schedule = Schedule::kStreamed, .tile_m = 1, .tile_n2 = 2, .tile_k = 512},
+    {.family = KernelFamily::kDecode, .schedule = Schedule::kCooperative, .tile_m = 32, .tile_n2 = 128, .cluster_n = 2, .raster_group = 16},
+    {.family = KernelFamily::kDecode, .schedule = Schedule::kCooperative, .tile_m = 64, .tile_n2 = 128, .cluster_n = 2, .raster_group = 16},
+    {.family = KernelFamily::kDecode, .schedule = Schedule::kCooperative, .tile_m = 64, .tile_n2 = 256, .cluster_n = 2, .raster_group = 16},
+    {.family = KernelFamily::kDecode, .schedule = Schedule::kCooperative, .tile_m = 128, .tile_n2 = 256, .cluster_n = 2, .raster_group = 16},
 });
 // clang-format on
 

@@ -88,7 +88,7 @@ constexpr int tile_columns(const KernelConfig& c, const Problem& p, int sm_count
   const std::int64_t workers = most_workers(c, sm_count), tiles_m = cluster_tiles_m(c, p);
   const std::int64_t waves = ceil_div(tiles_m * cluster_tiles_n(c, p, most), workers);
   const std::int64_t tiles_n = waves * workers / tiles_m;
-  return static_cast<int>(8 * ceil_div(p.n, 8 * tiles_n));
+  return static_cast<int>(8 * ceil_div(p.n, 8 * tiles_n * c.cluster_n));
 }
 
 // The work of a kernel's persistent grid; p fits the kernel (planner.hpp).

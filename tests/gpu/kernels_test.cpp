@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 
 namespace tileglu::gpu {
 namespace {
@@ -69,6 +70,23 @@ TEST_P(Kernels, ManyColumns) {
       EXPECT_TRUE(test::accepted(op, test::run_case(op, GetParam().options(), Memory::kCuda)));
     }
   }
+}
+
+// The unused part of a narrow tile is whatever the kernel before left in shared memory.
+TEST_P(Kernels, LeftoversInSharedMemoryDoNotMatter) {
+  constexpr std::int64_t kN = 16896, kK = 128;  // whole tiles on 132 SMs
+  const Layout layout = layouts(square(), GetParam()).front();
+  std::vector<std::vector<unsigned char>> results;
+  for (const double left : {std::numeric_limits<double>::quiet_NaN(), 3.0}) {
+    test::OpCase before{.layout = layout, .m = rows(16), .n = kN, .k = kK};
+    before.gate = before.up = std::vector<double>(static_cast<std::size_t>(kN * kK), left);
+    ASSERT_EQ(test::run_case(before, GetParam().options(), Memory::kCuda).status, TILEGLU_OK);
+    const test::OpCase op{.layout = layout, .m = rows(13), .n = 4888, .k = 72};
+    const test::Outcome outcome = test::run_case(op, GetParam().options(), Memory::kCuda);
+    EXPECT_TRUE(test::accepted(op, outcome));
+    results.emplace_back(outcome.y.begin(), outcome.y.end());
+  }
+  EXPECT_EQ(results[0], results[1]);
 }
 
 // Whatever the kernel takes: every activation, layout and pair of types, at one shape.

@@ -116,7 +116,7 @@ def test_plan(place):
     expected.check(place.numpy(plan.run(x, gate, up, out=out, **given)), *weights, **numbers, **operands)
     with pytest.raises(tileglu.InvalidArgument, match=r"operands=\[\]; this plan was made for operands=\['bias_gate'"):
         plan.run(x, gate, up, out=out)
-    with pytest.raises(tileglu.InvalidArgument, match="ld_add=0|ld_add=296|ld_add=80"):
+    with pytest.raises(tileglu.InvalidArgument, match=r"have ld_add=\d+; this plan was made for ld_add=\d+"):
         wide = place.array(np.zeros((m, 2 * n), expected.BF16))
         plan.run(x, gate, up, out=out, **{**given, "add_gate": wide[:, :n], "add_up": wide[:, n:]})
 

@@ -81,6 +81,8 @@ def test_biases_and_swiglu(device, name, dtype):
 
 
 def test_rounding():
+    if tileglu.backends()["cpu"] is not None:
+        pytest.skip(tileglu.backends()["cpu"])
     x, gate, up = operands("bf16")
     wanted = np.asarray(tileglu.glu(*map(np.asarray, (x, gate, up)), rounding="unfused"))
     found = np.asarray(tileglu_jax.glu(x, gate, up, rounding="unfused"))

@@ -71,24 +71,29 @@ struct DecodeTile
                                                  const Accumulators& d, int) {
     const int lane = lane_here(), warp = threadIdx.x / 32 % 4;
     const int unit = 2 * warp + lane / 8 % 2;  // of 8 columns: the matrices of rows r and r + 8 of the accumulators
-    std::uint32_t packed[kTileM / 8][2];
+    const auto address = [&](int row) { return y + row * kBox + swizzled_unit<kBox>(row, unit) * 8; };
 #pragma unroll
-    for (int tokens = 0; tokens < kTileM / 8; ++tokens) {
-      Quad gate, up;
+    for (int first = 0; first < kTileM / 8; first += 2) {  // groups of 8 tokens; stmatrix x4 stores two
+      const bool pair = first + 1 < kTileM / 8;
+      std::uint32_t packed[2][2];  // of a group, rows r and r + 8
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        gate.v[i] = d[0][4 * tokens + i];
-        up.v[i] = d[1][4 * tokens + i];
+      for (int h = 0; h < 2; ++h) {
+        // Four tokens of one column: what shares a reciprocal must not lie in a row that a narrow tile did not load.
+        Quad gate{}, up{};
+#pragma unroll
+        for (int i = 0; i < (pair ? 4 : 2); ++i) {
+          gate.v[i] = d[0][4 * (first + i / 2) + 2 * h + i % 2];
+          up.v[i] = d[1][4 * (first + i / 2) + 2 * h + i % 2];
+        }
+        const Quad value = act_times_up(act, gate, up);
+        packed[0][h] = pack(value.v[0], value.v[1]);
+        packed[1][h] = pack(value.v[2], value.v[3]);
       }
-      const Quad value = act_times_up(act, gate, up);
-      packed[tokens][0] = pack(value.v[0], value.v[1]);
-      packed[tokens][1] = pack(value.v[2], value.v[3]);
-      const auto address = [&](int row) { return y + row * kBox + swizzled_unit<kBox>(row, unit) * 8; };
-      if (tokens % 2 == 1) {
-        store_transposed(address((tokens - 1 + lane / 16) * 8 + lane % 8), packed[tokens - 1][0], packed[tokens - 1][1],
-                         packed[tokens][0], packed[tokens][1]);
-      } else if (tokens == kTileM / 8 - 1) {
-        store_transposed(address(tokens * 8 + lane % 8), packed[tokens][0], packed[tokens][1]);
+      if (pair) {
+        store_transposed(address((first + lane / 16) * 8 + lane % 8), packed[0][0], packed[0][1], packed[1][0],
+                         packed[1][1]);
+      } else {
+        store_transposed(address(first * 8 + lane % 8), packed[0][0], packed[0][1]);
       }
     }
   }

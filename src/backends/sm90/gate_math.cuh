@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the epilogues share: act(gate) * up for the four accumulator pairs that one thread holds of two rows x two
-// output columns, packing, and the swizzle of TMA boxes.
+// What the epilogues share: act(gate) * up for four accumulator pairs of one thread (two rows x two output columns; in
+// decode, four tokens of one column), packing, and the swizzle of TMA boxes.
 //
 // A kernel holds a copy of its epilogue for each formula, not for each activation: SiLU with one reciprocal for four
 // outputs, and three that are told at run time which activation they are (core/activation.hpp).

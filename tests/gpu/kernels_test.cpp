@@ -74,12 +74,12 @@ TEST_P(Kernels, ManyColumns) {
 
 // The unused part of a narrow tile is whatever the kernel before left in shared memory.
 TEST_P(Kernels, LeftoversInSharedMemoryDoNotMatter) {
-  constexpr std::int64_t kN = 16896, kK = 128;  // whole tiles on 132 SMs
+  constexpr std::int64_t kWide = 16896, kDeep = 128;  // whole tiles on 132 SMs
   const Layout layout = layouts(square(), GetParam()).front();
   std::vector<std::vector<unsigned char>> results;
   for (const double left : {std::numeric_limits<double>::quiet_NaN(), 3.0}) {
-    test::OpCase before{.layout = layout, .m = rows(16), .n = kN, .k = kK};
-    before.gate = before.up = std::vector<double>(static_cast<std::size_t>(kN * kK), left);
+    test::OpCase before{.layout = layout, .m = rows(16), .n = kWide, .k = kDeep};
+    before.gate = before.up = std::vector<double>(static_cast<std::size_t>(kWide * kDeep), left);
     ASSERT_EQ(test::run_case(before, GetParam().options(), Memory::kCuda).status, TILEGLU_OK);
     const test::OpCase op{.layout = layout, .m = rows(13), .n = 4888, .k = 72};
     const test::Outcome outcome = test::run_case(op, GetParam().options(), Memory::kCuda);

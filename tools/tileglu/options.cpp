@@ -119,8 +119,9 @@ std::vector<const Backend*> backends_in(Memory memory, BackendId chosen) {
 }
 
 std::string_view family_of(std::string_view kernel) {
-  for (std::size_t i = kernel.find('_'); i + 1 < kernel.size(); i = kernel.find('_', i + 1)) {
-    if (std::isdigit(static_cast<unsigned char>(kernel[i + 1])) != 0) return kernel.substr(0, i);
+  const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+  for (std::size_t i = 1; i < kernel.size(); ++i) {
+    if (kernel[i - 1] == '_' && is_digit(kernel[i])) return kernel.substr(0, i - 1);
   }
   return {};
 }

@@ -192,6 +192,10 @@ Result<Entrant> Entrant::make(const Contender& contender, SyntheticData& data) {
   Entrant entrant;
   if (contender.options.empty()) {
     entrant.layout_ = contender.layouts.front();
+    const ExtraOperands& extra = data.problem(entrant.layout_).extra;
+    if (extra.bias_gate || extra.bias_up || extra.addend) {
+      return Status(Code::kNotSupported, formatted("{} has no biases and no addend", contender.name));
+    }
     TILEGLU_TRY(data.add_layout(entrant.layout_));
     Result<GemmOnlyCall> gemm = GemmOnlyCall::make(data.problem(entrant.layout_));
     if (!gemm.ok()) return gemm.status();

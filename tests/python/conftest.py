@@ -2,6 +2,7 @@
 """Finds the package beside the tests unless an installed one is asked for (TILEGLU_INSTALLED=1), skips GPU tests
 without a Hopper GPU, and ends with one line for each reason why something was skipped (-ra)."""
 
+import importlib
 import os
 import sys
 from pathlib import Path
@@ -29,3 +30,11 @@ def _has_hopper():
 @pytest.fixture(scope="session")
 def root():
     return ROOT
+
+
+@pytest.fixture(scope="module")
+def script():
+    """Imports a module of scripts/ by its name."""
+    sys.path.insert(0, str(ROOT / "scripts"))
+    yield importlib.import_module
+    sys.path.remove(str(ROOT / "scripts"))

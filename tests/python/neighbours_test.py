@@ -12,19 +12,13 @@ GATED = ("eager", "tileglu", "tileglu+prefetch")
 
 
 @pytest.fixture(scope="module")
-def bench(root):
-    sys.path.insert(0, str(root / "scripts"))
-    import bench_neighbours
-
-    yield bench_neighbours
-    sys.path.remove(str(root / "scripts"))
+def bench(script):
+    return script("bench_neighbours")
 
 
 @pytest.fixture(scope="module")
-def cases(bench):
-    import neighbour_cases
-
-    return neighbour_cases
+def cases(script):
+    return script("neighbour_cases")
 
 
 @pytest.fixture

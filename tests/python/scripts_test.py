@@ -2,7 +2,6 @@
 """The measuring scripts for the GPU machine, on the CPU and a tiny model: that they measure, check and say why not."""
 
 import json
-import sys
 import xml.etree.ElementTree as xml
 
 import pytest
@@ -14,12 +13,8 @@ pytest.importorskip("transformers", reason="transformers is not installed")
 
 
 @pytest.fixture(scope="module")
-def bench(root):
-    sys.path.insert(0, str(root / "scripts"))
-    import bench_transformers
-
-    yield bench_transformers
-    sys.path.remove(str(root / "scripts"))
+def bench(script):
+    return script("bench_transformers")
 
 
 @pytest.fixture(scope="module")

@@ -42,6 +42,52 @@ def error(share):
     return {"share_over_1_percent": share, "relative_frobenius": share / 10}
 
 
+def keep_units(keep, shape):
+    times = TIMES | {"sync_pingpong": KERNEL_1[shape.m], "interleave_by_1": KERNEL_2}
+    rows = [row(shape, name, UNIT_US * time) for name, time in times.items()]
+    rows.append(row(shape, "torch_eager", 5 * UNIT_US, launch="stream"))
+    rows.append(row(shape, "tileglu", 2 * UNIT_US, launch="stream"))
+    keep.keep("speedup", shape.key, {"rows": rows, "sensors_at_end": {"sm_clock_mhz": 1700, "power_watts": None}})
+    times = {
+        "mlp_us": 10.0,
+        "products_us": 8.0,
+        "share_by_time": 0.2,
+        "share_by_profile": 0.1 if shape.m == 1024 else None,
+    }
+    keep.keep(
+        "share",
+        shape.key,
+        {"rows": [shape.describe() | times | {"contender": "torch_eager", "status": "ok", "reason": ""}]},
+    )
+    compiled = [
+        row(shape, "torch_eager", 4.0),
+        row(shape, "torch_compile", 8.0, kernels_per_call=3, generated_kernels=1),
+        row(shape, "tileglu", 2.0),
+    ]
+    keep.keep("compile", shape.key, {"rows": compiled})
+    keep.keep("end_to_end", shape.key, {"rows": compiled})
+    watts = {"call_us": 10.0, "watts": 500.0, "joules_per_call": 5e-3, "counter_joules_per_call": 6e-3}
+    keep.keep(
+        "energy",
+        shape.key,
+        {"rows": [shape.describe() | watts | {"contender": "torch_eager", "status": "ok", "reason": ""}]},
+    )
+    numbers = [
+        shape.describe()
+        | {
+            "contender": name,
+            "data": "normal",
+            "status": "ok",
+            "reason": "",
+            "config": "",
+            "operands": error(share),
+            "unrounded": error(10 * share),
+        }
+        for name, share in (("torch_eager", 0.01), ("tileglu", 0.001))
+    ]
+    keep.keep("numerics", shape.key, {"rows": numbers})
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     keep = store.Store(tmp_path_factory.mktemp("gpu"))
@@ -71,52 +117,7 @@ def folder(tmp_path_factory):
     )
     for model, (n, k) in SIZES.items():
         for m in BATCHES:
-            shape = Shape(model, m, n, k)
-            times = TIMES | {"sync_pingpong": KERNEL_1[m], "interleave_by_1": KERNEL_2}
-            rows = [row(shape, name, UNIT_US * time) for name, time in times.items()]
-            rows.append(row(shape, "torch_eager", 5 * UNIT_US, launch="stream"))
-            rows.append(row(shape, "tileglu", 2 * UNIT_US, launch="stream"))
-            keep.keep(
-                "speedup", shape.key, {"rows": rows, "sensors_at_end": {"sm_clock_mhz": 1700, "power_watts": None}}
-            )
-            times = {
-                "mlp_us": 10.0,
-                "products_us": 8.0,
-                "share_by_time": 0.2,
-                "share_by_profile": 0.1 if m == 1024 else None,
-            }
-            keep.keep(
-                "share",
-                shape.key,
-                {"rows": [shape.describe() | times | {"contender": "torch_eager", "status": "ok", "reason": ""}]},
-            )
-            compiled = [
-                row(shape, "torch_eager", 4.0),
-                row(shape, "torch_compile", 8.0, kernels_per_call=3, generated_kernels=1),
-                row(shape, "tileglu", 2.0),
-            ]
-            keep.keep("compile", shape.key, {"rows": compiled})
-            keep.keep("end_to_end", shape.key, {"rows": compiled})
-            watts = {"call_us": 10.0, "watts": 500.0, "joules_per_call": 5e-3, "counter_joules_per_call": 6e-3}
-            keep.keep(
-                "energy",
-                shape.key,
-                {"rows": [shape.describe() | watts | {"contender": "torch_eager", "status": "ok", "reason": ""}]},
-            )
-            numbers = [
-                shape.describe()
-                | {
-                    "contender": name,
-                    "data": "normal",
-                    "status": "ok",
-                    "reason": "",
-                    "config": "",
-                    "operands": error(share),
-                    "unrounded": error(10 * share),
-                }
-                for name, share in (("torch_eager", 0.01), ("tileglu", 0.001))
-            ]
-            keep.keep("numerics", shape.key, {"rows": numbers})
+            keep_units(keep, Shape(model, m, n, k))
     derive.all_files(keep)
     assert keep.folder / "data" / "claims.json" in render.render(keep.folder)
     return keep.folder

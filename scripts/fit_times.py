@@ -20,14 +20,22 @@ from scipy.optimize import least_squares
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGET = ROOT / "src/plan/sm90_times.inc"
-SM_COUNT = 132
-LAUNCH_US = 2.4
-SUSTAINED_TFLOPS = 715
-L2_TBPS = 11.0
-OFF_GRID = 1.5  # times the L2 traffic, where rows of the weights do not begin on the 128-byte grid
-SHORTEST_PART, MOST_PARTS = 4, 4  # work_split.hpp
 TILE_K = 64
-NORM = 2.4
+
+
+def constant(file, name):
+    """A number that the planner's C++ defines."""
+    return float(re.search(rf"\b{name} = ([\d.e]+)", (ROOT / "src/plan" / file).read_text())[1])
+
+
+SM_COUNT = 132
+LAUNCH_US = constant("time_model.cpp", "kLaunchUs")
+SUSTAINED_TFLOPS = round(constant("time_model.cpp", "kSustainedFlopPerUs") * SM_COUNT * 1e-6)
+L2_TBPS = constant("time_model.cpp", "kL2BytesPerUs") * 1e-6
+OFF_GRID = constant("time_model.cpp", "kOffGrid")
+NORM, L2_NORM = constant("time_model.cpp", "kNorm"), constant("time_model.cpp", "kL2Norm")
+SHORTEST_PART = int(constant("work_split.hpp", "kShortestPart"))
+MOST_PARTS = int(constant("work_split.hpp", "kMostParts"))
 NAME = re.compile(
     r"(?P<family>[a-z_]+)_(?P<m>\d+)x(?P<n2>\d+)_(?:pingpong|cooperative)_c(?P<cluster_m>\d)x(?P<cluster_n>\d)"
     r"(?:_x(?P<ctas>\d))?(?P<shared>_sk)?(?:_general)?(?:_g\d)?$"
@@ -71,7 +79,7 @@ def predict(name, m, n, k, numbers):
     worker = tiles * (steps * step_us + tile_us) + part_us * parts
     l2 = l2_bytes * (OFF_GRID if k % TILE_K else 1) / L2_TBPS * 1e-6
     memory = 2 * (m * k + 2 * n * k + m * n) / gbps * 1e-3
-    sm = (worker**6 + l2**6) ** (1 / 6)
+    sm = (worker**L2_NORM + l2**L2_NORM) ** (1 / L2_NORM)
     return LAUNCH_US + max((sm**NORM + memory**NORM) ** (1 / NORM), 4 * m * n * k / SUSTAINED_TFLOPS * 1e-6)
 
 
@@ -91,7 +99,11 @@ def weight(slower):
 
 
 def fit(name, shapes):
-    points = [(shape, times[name], weight(times[name] / min(times.values()))) for shape, times in shapes.items() if name in times]
+    points = [
+        (shape, times[name], weight(times[name] / min(times.values())))
+        for shape, times in shapes.items()
+        if name in times
+    ]
     tile = NAME.match(name)
     # Multiply-adds at the rate of the tensor cores at 1.7 GHz; the power limit is predict()'s.
     ideal = 2 * int(tile["m"]) * int(tile["n2"]) * TILE_K / 4096 / 1700 if tile else 0.2
@@ -140,6 +152,8 @@ def say_how_good(shapes, fitted):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", help="results of 'tileglu bench' with all kernels")
-    parser.add_argument("--check", nargs="*", default=[], help="more of them, to say how good the choices are, not to fit to")
+    parser.add_argument(
+        "--check", nargs="*", default=[], help="more of them, to say how good the choices are, not to fit to"
+    )
     arguments = parser.parse_args()
     main(arguments.files, arguments.check)

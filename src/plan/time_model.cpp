@@ -7,8 +7,8 @@
 //   time   = launch + norm(norm(worker, L2), memory): they get in each other's way where they are alike; at least
 //            FLOP / the rate that the power limit leaves
 //
-// The four numbers of each kernel come from sm90_times.hpp; those that belong to the device are here, and in
-// scripts/fit_times.py, which fits the former.
+// The four numbers of each kernel come from sm90_times.hpp; those that belong to the device are here, where
+// scripts/fit_times.py, which fits the former, reads them.
 #include "plan/planner.hpp"
 #include "plan/sm90_configs.hpp"
 #include "plan/sm90_times.hpp"

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Timing of several contenders against each other: after a common warm-up each round takes one sample of every one of
-them, starting with another one each time, so that what drifts (clock, temperature) hits all alike."""
+them in random order, so that what drifts (clock, temperature) hits all alike and none always follows the same one (what
+draws less power leaves its successor a higher clock)."""
 
 import math
+import random
 import time
 from dataclasses import dataclass
 
@@ -117,10 +119,10 @@ def race(runners, settings):
     while not started or time.monotonic() < deadline:
         _round(list(runners), runners, failed, lambda name, us: None)
         started = True
-    names = list(runners)
-    for index in range(settings.samples):
-        turn = index % len(names)
-        _round(names[turn:] + names[:turn], runners, failed, lambda name, us: samples[name].append(us))
+    order, shuffler = list(runners), random.Random(0)
+    for _ in range(settings.samples):
+        shuffler.shuffle(order)
+        _round(order, runners, failed, lambda name, us: samples[name].append(us))
     return {name: failed.get(name, samples[name]) for name in runners}
 
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numeric>
+#include <random>
 
 namespace tileglu::tool {
 namespace {
@@ -23,13 +25,16 @@ class Race {
         options_(options),
         stream_(std::move(stream)),
         results_(contestants.size()),
-        graphs_(contestants.size()) {}
+        graphs_(contestants.size()),
+        order_(contestants.size()) {
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+  }
 
   Status run() {
     for (std::size_t i = 0; i < contestants_.size(); ++i) prepare(i);
     TILEGLU_TRY(stream_.synchronize());
     warm_up();
-    for (int round = 0; round < kMaxSamples && !enough(); ++round) TILEGLU_TRY(sample_round(round));
+    for (int round = 0; round < kMaxSamples && !enough(); ++round) TILEGLU_TRY(sample_round());
     return {};
   }
   std::vector<Measurement> take() { return std::move(results_); }
@@ -120,15 +125,14 @@ class Race {
 
   // All samples of a round are enqueued before any is waited for, behind one untimed call: the GPU then never waits for
   // the host, and a start event is not followed by a gap.
-  Status sample_round(int round) {
+  Status sample_round() {
     struct Span {
       std::size_t contestant;
       runtime::Event start, stop;
     };
     std::vector<Span> spans;
-    const std::size_t count = contestants_.size();
-    for (std::size_t turn = 0; turn < count; ++turn) {
-      const std::size_t i = (turn + static_cast<std::size_t>(round)) % count;
+    std::shuffle(order_.begin(), order_.end(), random_);
+    for (const std::size_t i : order_) {
       if (!alive(i)) continue;
       if (spans.empty() && on_gpu()) TILEGLU_TRY(one_sample(i));
       Result<runtime::Event> start = runtime::Event::make(options_.memory, options_.device);
@@ -158,6 +162,8 @@ class Race {
   runtime::Stream stream_;
   std::vector<Measurement> results_;
   std::vector<runtime::Graph> graphs_;
+  std::vector<std::size_t> order_;  // of a round
+  std::mt19937 random_;
   int next_set_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing of several contenders against each other: A B C, B C A, ... so that none has the cool or the warm chip to
-// itself. Every call uses the next buffer set; with enough sets no call finds its operands in the cache.
+// Timing of several contenders against each other, in rounds of random order: none has the cool or the warm chip to
+// itself, nor always the same one before it (what draws less power leaves its successor a higher clock).
+// Every call uses the next buffer set; with enough sets no call finds its operands in the cache.
 #pragma once
 
 #include "core/problem.hpp"

@@ -37,7 +37,7 @@ NORM, L2_NORM = constant("time_model.cpp", "kNorm"), constant("time_model.cpp", 
 SHORTEST_PART = int(constant("work_split.hpp", "kShortestPart"))
 MOST_PARTS = int(constant("work_split.hpp", "kMostParts"))
 NAME = re.compile(
-    r"(?P<family>[a-z_]+)_(?P<m>\d+)x(?P<n2>\d+)_(?:pingpong|cooperative)_c(?P<cluster_m>\d)x(?P<cluster_n>\d)"
+    r"(?P<family>[a-z_]+)_(?P<m>\d+)x(?P<n2>\d+)_(?:pingpong|cooperative)_c(?P<cluster>\d)x1"
     r"(?:_x(?P<ctas>\d))?(?P<shared>_sk)?(?:_general)?(?:_g\d)?$"
 )
 STREAMED = re.compile(r"decode_(?P<m>\d+)x(?P<n2>\d+)x(?P<k>\d+)_(?P<kind>mma|vector)$")
@@ -58,19 +58,19 @@ def work_of(name, m, n, k):
         return waves, k / int(streamed["k"]), 0, 2 * k * blocks * (m + (rows if mma else 4 * rows))
     config = NAME.match(name)
     tile_m, columns, ctas = int(config["m"]), int(config["n2"]) // 2, int(config["ctas"] or 1)
-    cluster_m, cluster_n = int(config["cluster_m"]), int(config["cluster_n"])
-    tiles_m, most = ceil_div(m, tile_m * cluster_m), SM_COUNT * ctas // (cluster_m * cluster_n)
+    cluster = int(config["cluster"])
+    tiles_m, most = ceil_div(m, tile_m * cluster), SM_COUNT * ctas // cluster
     if config["family"] == "decode" and not config["shared"]:  # tile_columns()
-        tiles_n = ceil_div(tiles_m * ceil_div(n, columns * cluster_n), most) * most // tiles_m
-        columns = 8 * ceil_div(n, 8 * tiles_n * cluster_n)
-    tiles, k_blocks = tiles_m * ceil_div(n, columns * cluster_n), ceil_div(k, TILE_K)
+        tiles_n = ceil_div(tiles_m * ceil_div(n, columns), most) * most // tiles_m
+        columns = 8 * ceil_div(n, 8 * tiles_n)
+    tiles, k_blocks = tiles_m * ceil_div(n, columns), ceil_div(k, TILE_K)
     useful = tiles * min(ceil_div(k_blocks, SHORTEST_PART), MOST_PARTS) if config["shared"] else tiles
     workers = min(useful, most)
     rest = tiles % workers
     shared = rest + (workers if tiles >= workers else 0) if rest and config["shared"] else 0
     busiest = shared / workers + ceil_div(tiles - shared, workers)
     parts = max(1.0, workers / tiles) if shared else 0
-    return busiest, k_blocks, parts, 2 * TILE_K * k_blocks * tiles * (cluster_m * tile_m + 2 * cluster_n * columns)
+    return busiest, k_blocks, parts, 2 * TILE_K * k_blocks * tiles * (cluster * tile_m + 2 * columns)
 
 
 def predict(name, m, n, k, numbers):

@@ -23,9 +23,8 @@ std::string config_name(const KernelConfig& config) {
     return formatted("{}_{}x{}x{}_{}", family, config.tile_m, config.tile_n2, config.tile_k,
                      config.family == KernelFamily::kMma ? "mma" : "vector");
   }
-  std::string name = formatted("{}_{}x{}_{}_c{}x{}", family, config.tile_m, config.tile_n2,
-                               config.schedule == Schedule::kPingpong ? "pingpong" : "cooperative", config.cluster_m,
-                               config.cluster_n);
+  std::string name = formatted("{}_{}x{}_{}_c{}x1", family, config.tile_m, config.tile_n2,
+                               config.schedule == Schedule::kPingpong ? "pingpong" : "cooperative", config.cluster_m);
   if (config.ctas > 1) name += formatted("_x{}", config.ctas);
   if (config.shared) name += "_sk";
   if (config.general) name += "_general";

@@ -73,7 +73,7 @@ Load load_of(const KernelConfig& config, const Problem& p, int sm_count) {
   if (config.streamed()) return load_of_streamed(config, p, sm_count);
   const WorkSplit work = split_of(config, p, sm_count);
   const double shared = static_cast<double>(work.shared_tiles) / work.workers;
-  const int rows = config.cluster_m * config.tile_m + 2 * config.cluster_n * tile_columns(config, p, sm_count);
+  const int rows = config.cluster_m * config.tile_m + 2 * tile_columns(config, p, sm_count);
   return {.tiles = shared + static_cast<double>(ceil_div(work.tiles - work.shared_tiles, work.workers)),
           .steps = static_cast<double>(work.k_blocks),
           .parts = work.shared_tiles > 0 ? std::max(1.0, static_cast<double>(work.workers) / work.tiles) : 0,

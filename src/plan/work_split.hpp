@@ -66,17 +66,17 @@ constexpr std::int64_t ceil_div(std::int64_t x, std::int64_t y) {
   return (x + y - 1) / y;
 }
 
-// Tiles of a cluster along m and n.
+// Tiles of a cluster along m, and of a CTA along n.
 constexpr std::int64_t cluster_tiles_m(const KernelConfig& c, const Problem& p) {
   return ceil_div(p.m, static_cast<std::int64_t>(c.tile_m) * c.cluster_m);
 }
-constexpr std::int64_t cluster_tiles_n(const KernelConfig& c, const Problem& p, int columns) {
-  return ceil_div(p.n, static_cast<std::int64_t>(columns) * c.cluster_n);
+constexpr std::int64_t tiles_n(const Problem& p, int columns) {
+  return ceil_div(p.n, columns);
 }
 
 // CTAs, or clusters of them, that a device runs at a time.
 constexpr std::int64_t most_workers(const KernelConfig& c, int sm_count) {
-  const std::int64_t most = sm_count * c.ctas / (c.cluster_m * c.cluster_n);
+  const std::int64_t most = sm_count * c.ctas / c.cluster_m;
   return most > 0 ? most : 1;
 }
 
@@ -86,14 +86,14 @@ constexpr int tile_columns(const KernelConfig& c, const Problem& p, int sm_count
   const int most = c.tile_n2 / 2;
   if (!c.narrows()) return most;
   const std::int64_t workers = most_workers(c, sm_count), tiles_m = cluster_tiles_m(c, p);
-  const std::int64_t waves = ceil_div(tiles_m * cluster_tiles_n(c, p, most), workers);
-  const std::int64_t tiles_n = waves * workers / tiles_m;
-  return static_cast<int>(8 * ceil_div(p.n, 8 * tiles_n * c.cluster_n));
+  const std::int64_t waves = ceil_div(tiles_m * tiles_n(p, most), workers);
+  const std::int64_t most_n = waves * workers / tiles_m;
+  return static_cast<int>(8 * ceil_div(p.n, 8 * most_n));
 }
 
 // The work of a kernel's persistent grid; p fits the kernel (planner.hpp).
 constexpr WorkSplit split_of(const KernelConfig& c, const Problem& p, int sm_count) {
-  const std::int64_t tiles = cluster_tiles_m(c, p) * cluster_tiles_n(c, p, tile_columns(c, p, sm_count));
+  const std::int64_t tiles = cluster_tiles_m(c, p) * tiles_n(p, tile_columns(c, p, sm_count));
   const std::int64_t k_blocks = ceil_div(p.k, c.tile_k);
   const std::int64_t most = most_workers(c, sm_count);
   // Workers beyond the number of tiles need a share that is worth it.

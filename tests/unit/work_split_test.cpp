@@ -105,7 +105,7 @@ TEST(Columns, AsFewAsNeedNoMoreWaves) {
         const int columns = tile_columns(kNarrowing, p, sm_count);
         ASSERT_TRUE(columns % 8 == 0 && columns > 0 && columns <= 128 && columns <= n) << n;
         const auto waves = [&](int wide) {
-          return ceil_div(cluster_tiles_m(kNarrowing, p) * cluster_tiles_n(kNarrowing, p, wide), sm_count);
+          return ceil_div(cluster_tiles_m(kNarrowing, p) * tiles_n(p, wide), sm_count);
         };
         EXPECT_EQ(waves(columns), waves(128)) << n;
         EXPECT_TRUE(columns == 8 || waves(columns - 8) > waves(128)) << n;

@@ -5,8 +5,8 @@
 //   shared memory of a stage (rows of 128 bytes, 128-byte swizzle):   A [tile_m][64]   gate [half][64]   up [half][64]
 //   warpgroup 0: producer (one thread issues TMA);   the others: consumers, ping-pong (a tile each) or cooperative
 //
-// A cluster of two CTAs works on two neighbouring tiles: along m each loads gate or up and multicasts it, along n each
-// loads one half of A. The y tile goes out by TMA from a staging buffer while the next tile's main loop already runs.
+// A cluster of two CTAs works on two tiles that neighbour along m: each loads gate or up and multicasts it. The y tile
+// goes out by TMA from a staging buffer while the next tile's main loop already runs.
 #pragma once
 
 #include "backends/sm90/dependent_launch.cuh"
@@ -31,7 +31,7 @@ inline constexpr int kWarpgroupBarrier = 4;    // inside a warpgroup
 struct FusedParams {
   CUtensorMap a, gate, up, y;
   WorkSplit work;        // its workers are clusters
-  int m_tiles, n_tiles;  // of clusters
+  int m_tiles, n_tiles;  // m_tiles: of clusters
   int columns;           // of a tile; those of a narrowing tile may be fewer than the kernel's
   int raster_group;
   bool grouped;           // weight rows come in groups of 8
@@ -54,8 +54,8 @@ __device__ __forceinline__ Corner corner_of(const FusedParams& p, int tile, int 
   const int first = tile / in_group * p.raster_group;
   const int rest = tile % in_group;
   const int height = min(p.raster_group, p.m_tiles - first);
-  const int row = ((first + rest % height) * T::kClusterM + (T::kClusterM > 1 ? rank : 0)) * T::kTileM;
-  const int tile_n = rest / height * T::kClusterN + (T::kClusterN > 1 ? rank : 0);
+  const int row = ((first + rest % height) * T::kCluster + rank) * T::kTileM;
+  const int tile_n = rest / height;
   // The last narrow tile ends where n does: it has columns of its neighbour too, to which both give the same values.
   if constexpr (T::kNarrows) return {row, min(tile_n * p.columns, p.n - p.columns)};
   return {row, tile_n * T::kHalf};
@@ -100,32 +100,25 @@ __device__ __forceinline__ void load_weights(const FusedParams& p, FusedStorage<
   // Weight rows that lie one after the other are one box; else they come in groups of 8 (HalfView).
   const auto load = [&](const CUtensorMap& map, std::uint16_t* target, int row) {
     const int inner = p.grouped ? 0 : row, outer = p.grouped ? row / 8 : 0;
-    if constexpr (T::kClusterM == 1) {
+    if constexpr (T::kCluster == 1) {
       cute::SM90_TMA_LOAD_3D::copy(&map, barrier, hint, target, k * kTileK, inner, outer);
     } else {
       cute::SM90_TMA_LOAD_MULTICAST_3D::copy(&map, barrier, kBothCtas, hint, target, k * kTileK, inner, outer);
     }
   };
   if constexpr (T::kPasses == 2) {
-    const int first = T::kClusterM > 1 ? rank * T::kLoadRows : 0;
+    const int first = T::kCluster > 1 ? rank * T::kLoadRows : 0;
     load(pass == 0 ? p.gate : p.up, weights + first * kTileK, corner.column + first);
   } else {
-    if (T::kClusterM == 1 || rank == 0) load(p.gate, weights, corner.column);
-    if (T::kClusterM == 1 || rank == 1) load(p.up, weights + T::kHalf * kTileK, corner.column);
+    if (T::kCluster == 1 || rank == 0) load(p.gate, weights, corner.column);
+    if (T::kCluster == 1 || rank == 1) load(p.up, weights + T::kHalf * kTileK, corner.column);
   }
 }
 
 template <class T>
-__device__ __forceinline__ void load_tokens(const FusedParams& p, FusedStorage<T>& s, int stage, int k, Corner corner,
-                                            int rank) {
-  auto* barrier = reinterpret_cast<std::uint64_t*>(&s.full[stage]);
-  if constexpr (T::kClusterN == 1) {
-    cute::SM90_TMA_LOAD_2D::copy(&p.a, barrier, kKeep, s.a[stage], k * kTileK, corner.row);
-  } else {
-    constexpr int kRows = T::kTileM / 2;
-    cute::SM90_TMA_LOAD_MULTICAST_2D::copy(&p.a, barrier, kBothCtas, kKeep, s.a[stage] + rank * kRows * kTileK,
-                                           k * kTileK, corner.row + rank * kRows);
-  }
+__device__ __forceinline__ void load_tokens(const FusedParams& p, FusedStorage<T>& s, int stage, int k, Corner corner) {
+  cute::SM90_TMA_LOAD_2D::copy(&p.a, reinterpret_cast<std::uint64_t*>(&s.full[stage]), kKeep, s.a[stage], k * kTileK,
+                               corner.row);
 }
 
 template <class T>
@@ -146,7 +139,7 @@ __device__ __forceinline__ void produce(const FusedParams& p, FusedStorage<T>& s
           load_weights<T>(p, s, i, k + i, pass, corner, rank);
         }
         if (p.prefetch_weights) wait_for_previous_grid();
-        for (int i = 0; i < ahead; ++i) load_tokens<T>(p, s, i, k + i, corner, rank);
+        for (int i = 0; i < ahead; ++i) load_tokens<T>(p, s, i, k + i, corner);
         k += ahead;
         ring.skip(ahead);
       }
@@ -154,7 +147,7 @@ __device__ __forceinline__ void produce(const FusedParams& p, FusedStorage<T>& s
         s.empty[ring.stage].wait(ring.phase ^ 1);
         s.full[ring.stage].arrive_and_expect_tx(stage_bytes<T>(p));
         load_weights<T>(p, s, ring.stage, k, pass, corner, rank);
-        load_tokens<T>(p, s, ring.stage, k, corner, rank);
+        load_tokens<T>(p, s, ring.stage, k, corner);
       }
     }
   }
@@ -386,7 +379,7 @@ class FusedLauncher final : public Launcher {
     params_.work = split_of(C, problem, options.sm_count);
     params_.m_tiles = static_cast<int>(cluster_tiles_m(C, problem));
     params_.columns = tile_columns(C, problem, options.sm_count);
-    params_.n_tiles = static_cast<int>(cluster_tiles_n(C, problem, params_.columns));
+    params_.n_tiles = static_cast<int>(tiles_n(problem, params_.columns));
     params_.raster_group = C.raster_group;
     params_.grouped = gate_rows(problem.layout, problem.n).group > 1;
     params_.prefetch_weights = options.prefetch_weights;
@@ -402,7 +395,7 @@ class FusedLauncher final : public Launcher {
       return MatrixView{
           .rows = rows, .columns = columns, .stride = stride, .box_rows = box_rows, .box_columns = box_columns};
     };
-    TILEGLU_TRY(encode(matrix(p.m, p.k, p.lda, T::kTileM / T::kClusterN, kTileK), params_.a));
+    TILEGLU_TRY(encode(matrix(p.m, p.k, p.lda, T::kTileM, kTileK), params_.a));
     const int load_rows = T::kNarrows ? params_.columns : T::kLoadRows;
     TILEGLU_TRY(encode_half(gate_half(p, {}), load_rows, params_.grouped, params_.gate));
     TILEGLU_TRY(encode_half(up_half(p, {}), load_rows, params_.grouped, params_.up));

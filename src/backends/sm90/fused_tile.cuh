@@ -16,14 +16,13 @@ inline constexpr int kTileK = 64;  // 128 bytes of a 16-bit type: one swizzle at
 
 // TileM: tokens, Half: output columns, Passes: 1 if gate and up are multiplied together, 2 if one after the other,
 // Consumers: warpgroups, Sharers: those that share a tile, StagingElements: of y, that a consumer sends off at a time.
-template <int TileM, int Half, int Passes, int ClusterM, int ClusterN, int Consumers, int Sharers, bool Shared,
-          int Ctas, int StagingElements>
+template <int TileM, int Half, int Passes, int Cluster, int Consumers, int Sharers, bool Shared, int Ctas,
+          int StagingElements>
 struct FusedTile {
-  static constexpr int kTileM = TileM, kHalf = Half, kClusterM = ClusterM, kClusterN = ClusterN;
+  static constexpr int kTileM = TileM, kHalf = Half, kCluster = Cluster;
   static constexpr int kPasses = Passes;
-  static constexpr int kWeightRows = 2 * kHalf / kPasses;                         // in a stage
-  static constexpr int kLoadRows = kWeightRows / (kPasses == 1 ? 2 : kClusterM);  // that a TMA load brings
-  static constexpr int kCluster = kClusterM * kClusterN;
+  static constexpr int kWeightRows = 2 * kHalf / kPasses;                        // in a stage
+  static constexpr int kLoadRows = kWeightRows / (kPasses == 1 ? 2 : kCluster);  // that a TMA load brings
   static constexpr int kConsumers = Consumers, kSharers = Sharers;
   static constexpr bool kPingpong = kConsumers > kSharers;
   static constexpr bool kShared = Shared;  // tiles may be cut along k (plan/work_split.hpp)

@@ -22,7 +22,7 @@ class InterleaveLauncher final : public Launcher {
   static constexpr bool kCooperative = C.schedule == Schedule::kCooperative;
   using Element = cutlass::bfloat16_t;
   using Tile = cute::Shape<cute::Int<C.tile_m>, cute::Int<C.tile_n2>, cute::Int<C.tile_k>>;
-  using Cluster = cute::Shape<cute::Int<C.cluster_m>, cute::Int<C.cluster_n>, cute::_1>;
+  using Cluster = cute::Shape<cute::Int<C.cluster_m>, cute::_1, cute::_1>;
   // A sub-tile of the epilogue: 64 rows for each warpgroup that shares the tile, and the widest of 128, 64 and 32
   // weight rows that divides the tile, so that a TMA box of y is 128, 64 or 32 bytes wide.
   static constexpr int kEpilogueRows = kCooperative ? 128 : 64;

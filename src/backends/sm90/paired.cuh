@@ -9,7 +9,7 @@ namespace tileglu::sm90 {
 template <KernelConfig C>
 Result<std::unique_ptr<Launcher>> make(const Problem& problem, const LaunchOptions& options) {
   constexpr bool kPingpong = C.schedule == Schedule::kPingpong;
-  using Tile = TokenRowsTile<C.tile_m, C.tile_n2, 1, C.cluster_m, C.cluster_n, kPingpong, C.shared, C.general>;
+  using Tile = TokenRowsTile<C.tile_m, C.tile_n2, 1, C.cluster_m, kPingpong, C.shared, C.general>;
   return FusedLauncher<C, Tile>::make(problem, options);
 }
 

@@ -10,7 +10,7 @@ namespace tileglu::sm90 {
 template <KernelConfig C>
 Result<std::unique_ptr<Launcher>> make(const Problem& problem, const LaunchOptions& options) {
   static_assert(C.schedule == Schedule::kPingpong && !C.shared && !C.general);
-  using Tile = TokenRowsTile<C.tile_m, C.tile_n2, 2, C.cluster_m, C.cluster_n, true, false, false>;
+  using Tile = TokenRowsTile<C.tile_m, C.tile_n2, 2, C.cluster_m, true, false, false>;
   return FusedLauncher<C, Tile>::make(problem, options);
 }
 

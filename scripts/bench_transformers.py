@@ -29,6 +29,7 @@ from transformers_cases import MODELS, PATCHED, PLAIN, build, decode, ids_of, in
 import tileglu  # noqa: E402
 
 PREFILL, DECODE = (1, 4), (1, 16)  # batches
+MODES = ("cuda_graph", "eager", "compile")
 SECONDS = 2.5  # for the samples of a case
 
 
@@ -149,23 +150,27 @@ def table(rows):
     return [f"{'':44}{'unpatched':>12} {'patched':>12}  (us; logits: error against fp32)", *lines]
 
 
-def all_cases(run, names, tokens, device):
-    graph = ["cuda_graph"] if device.type == "cuda" else []
-    for name in names:
+def all_cases(run, names, tokens, device, modes):
+    graph = [mode for mode in ("cuda_graph",) if device.type == "cuda" and mode in modes]
+    eager = [mode for mode in ("eager",) if mode in modes]
+    for name in names if graph + eager else ():
         models = {}
         run.case(fill, models, name, device)
         if not models:
             continue
         run.case(logits, models, name, "logits", 4, tokens // 4)
-        for mode in graph + ["eager"]:
+        for mode in graph + eager:
             for batch in PREFILL:
                 run.case(timed, models, name, "prefill", batch, tokens, mode, SECONDS)
-        for mode in graph or ["eager"]:
+        for mode in graph or eager:
             for batch in DECODE:
                 run.case(timed, models, name, "decode", batch, 1, mode, SECONDS / 2)
         models.clear()
-    run.case(fill, models, names[0], device)  # last, since compiling takes longest
-    for batch in DECODE:
+    if "compile" not in modes:
+        return
+    models = {}  # last, since compiling takes longest
+    run.case(fill, models, names[0], device)
+    for batch in DECODE if models else ():
         torch._dynamo.reset()
         run.case(timed, models, names[0], "decode", batch, 1, "compile", SECONDS / 2)
 
@@ -176,13 +181,17 @@ def main():
     parser.add_argument("--budget", type=float, default=150, help="seconds in all (%(default)s)")
     parser.add_argument("--models", default="qwen2.5-0.5b,qwen2.5-1.5b,qwen2.5-7b", help="%(default)s")
     parser.add_argument("--tokens", type=int, default=2048, help="tokens of a prompt (%(default)s)")
+    parser.add_argument("--modes", default=",".join(MODES), help="%(default)s")
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     options = parser.parse_args()
+    modes = options.modes.split(",")
+    if not set(modes) <= set(MODES):
+        parser.error(f"--modes={options.modes}: must be some of {', '.join(MODES)}")
     device = torch.device(options.device)
     if device.type == "cuda" and not torch.cuda.is_available():
         parser.exit(3, "--device=cuda: torch finds no CUDA device here\n")
     run = Run(options.output, options.budget, device)
-    all_cases(run, options.models.split(","), options.tokens, device)
+    all_cases(run, options.models.split(","), options.tokens, device, modes)
     print("\n".join(table(run.document["rows"])))
     return 0 if all(row["status"] == "ok" for row in run.document["rows"]) else 1
 

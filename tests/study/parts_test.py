@@ -15,7 +15,7 @@ from study.contenders import NotFound, Prepared, Skip
 from study.report import figures, html, markdown
 from study.report.page import Figure, Link, Section, Table
 from study.shapes import Shape
-from study.timing import Settings
+from study.timing import Settings, race
 
 SHAPE = Shape("tiny", 8, 16, 32)
 FAST = Settings(samples=3, sample_us=10, warmup_s=0)
@@ -47,6 +47,17 @@ def test_a_right_contender_is_timed(case):
     assert row["status"] == "ok" and len(row["samples_us"]) == FAST.samples
     assert row["median_us"] == pytest.approx(statistics.median(row["samples_us"]), abs=1e-3)
     assert row["tflops"] == pytest.approx(4 * 8 * 16 * 32 / row["median_us"] * 1e-6)
+
+
+def test_nobody_always_follows_the_same_contender():
+    order = []
+    runners = {name: SimpleNamespace(sample_us=lambda name=name: order.append(name) or 1.0) for name in "abcd"}
+    samples = race(runners, Settings(samples=30, warmup_s=0))
+    assert all(samples[name] == [1.0] * 30 for name in runners)
+    rounds = [order[start : start + 4] for start in range(4, len(order), 4)]  # after the warm-up
+    assert all(sorted(names) == list("abcd") for names in rounds)
+    pairs = {pair for names in rounds for pair in zip(names, names[1:])}
+    assert len(pairs) == 12
 
 
 @pytest.mark.parametrize("fault", [{"scale": 1.05}, {"rows": slice(0, 7)}, {"scale": -1.0}])

@@ -224,6 +224,12 @@ class Bench(tool.ToolTest):
             document = self.bench(option, "1e-9", code=1)
             self.assertEqual({row["status"] for row in document["rows"]}, {"above_peak"})
 
+    def test_flags_of_a_contender_reach_the_plan(self):
+        document = self.bench("--contenders", "tileglu,tileglu+prefetch,tileglu+invariant", code=1)
+        rows = {row["contender"]: row for row in document["rows"]}
+        self.assertEqual([row["status"] for row in rows.values()], ["ok", "ok", "error"])
+        self.assertIn("TILEGLU_BATCH_INVARIANT", rows["tileglu+invariant"]["reason"])  # which the CPU cannot promise
+
     def test_list_of_shapes(self):
         result = tool.run("bench", "--backend", "cpu", "--model", "smollm2-135m", "--tp", "8", "--m", "1,5", *QUICK,
                           "--contenders", "tileglu", "--json")

@@ -34,6 +34,8 @@ tileglu_options to_c(const PlanOptions& options) {
   tileglu_options c = TILEGLU_OPTIONS_INIT;
   c.backend = static_cast<int>(options.backend);
   c.kernel = options.kernel.c_str();
+  if (options.prefetch_weights) c.flags |= TILEGLU_PREFETCH_WEIGHTS;
+  if (options.batch_invariant) c.flags |= TILEGLU_BATCH_INVARIANT;
   return c;
 }
 

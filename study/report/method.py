@@ -4,7 +4,7 @@
 from .page import Section, Table, raw
 
 HOW = (
-    "Contenders of a shape take turns (A B C, B C A, …) after a common warm-up; a sample is the time between two CUDA "
+    "Contenders of a shape take turns in random order after a common warm-up; a sample is the time between two CUDA "
     "events around as many calls as fill {sample_us:.0f} µs, divided by their number. Calls rotate over sets of "
     "operands that together exceed three times the last-level cache, so weights come from device memory. `graph`: the "
     "calls of a sample are one CUDA graph; `stream`: the host issues them one by one; calls of more than 1.5 ms are "

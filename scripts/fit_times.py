@@ -6,7 +6,8 @@
 
 The model is src/plan/time_model.cpp's; what is fitted are four numbers for each kernel. It also says how good the choices
 are: the time of the kernel that the model picks over the time of the fastest, for each shape of the files and of those
-after --check.
+after --check. --folds 4 says it too for all shapes, each with times that were fitted without it and a quarter of the
+others.
 """
 
 import argparse
@@ -32,7 +33,10 @@ SM_COUNT = 132
 LAUNCH_US = constant("time_model.cpp", "kLaunchUs")
 SUSTAINED_TFLOPS = round(constant("time_model.cpp", "kSustainedFlopPerUs") * SM_COUNT * 1e-6)
 L2_TBPS = constant("time_model.cpp", "kL2BytesPerUs") * 1e-6
-OFF_GRID = constant("time_model.cpp", "kOffGrid")
+OFF_LINE, OFF_SECTOR = constant("time_model.cpp", "kOffLine"), constant("time_model.cpp", "kOffSector")
+LINE, SECTOR = int(constant("time_model.cpp", "kLine")), int(constant("time_model.cpp", "kSector"))
+ALONE_DECODE = constant("time_model.cpp", "kAloneDecode")
+ALONE_PREFILL = constant("time_model.cpp", "kAlonePrefill")
 NORM, L2_NORM = constant("time_model.cpp", "kNorm"), constant("time_model.cpp", "kL2Norm")
 SHORTEST_PART = int(constant("work_split.hpp", "kShortestPart"))
 MOST_PARTS = int(constant("work_split.hpp", "kMostParts"))
@@ -55,7 +59,7 @@ def work_of(name, m, n, k):
         mma = streamed["kind"] == "mma"
         blocks = ceil_div(n, rows // 2) if mma else ceil_div(n, 4 * (rows // 2))
         waves = max(1.0, blocks / (SM_COUNT * (4 if mma else 8)))
-        return waves, k / int(streamed["k"]), 0, 2 * k * blocks * (m + (rows if mma else 4 * rows))
+        return waves, ceil_div(k, int(streamed["k"])), 0, 2 * k * blocks * (m + (rows if mma else 4 * rows))
     config = NAME.match(name)
     tile_m, columns, ctas = int(config["m"]), int(config["n2"]) // 2, int(config["ctas"] or 1)
     cluster = int(config["cluster"])
@@ -68,7 +72,10 @@ def work_of(name, m, n, k):
     workers = min(useful, most)
     rest = tiles % workers
     shared = rest + (workers if tiles >= workers else 0) if rest and config["shared"] else 0
-    busiest = shared / workers + ceil_div(tiles - shared, workers)
+    waves = shared / workers + ceil_div(tiles - shared, workers)
+    busy = workers / most if config["shared"] else tiles / (waves * most)
+    alone = ALONE_DECODE if config["family"] == "decode" else ALONE_PREFILL
+    busiest = waves * (1 - alone * (1 - busy))
     parts = max(1.0, workers / tiles) if shared else 0
     return busiest, k_blocks, parts, 2 * TILE_K * k_blocks * tiles * (cluster * tile_m + 2 * columns)
 
@@ -77,7 +84,8 @@ def predict(name, m, n, k, numbers):
     step_us, tile_us, part_us, gbps = numbers
     tiles, steps, parts, l2_bytes = work_of(name, m, n, k)
     worker = tiles * (steps * step_us + tile_us) + part_us * parts
-    l2 = l2_bytes * (OFF_GRID if k % TILE_K else 1) / L2_TBPS * 1e-6
+    off_grid = 1 if k % LINE == 0 else OFF_LINE if k % SECTOR == 0 else OFF_SECTOR
+    l2 = l2_bytes * off_grid / L2_TBPS * 1e-6
     memory = 2 * (m * k + 2 * n * k + m * n) / gbps * 1e-3
     sm = (worker**L2_NORM + l2**L2_NORM) ** (1 / L2_NORM)
     return LAUNCH_US + max((sm**NORM + memory**NORM) ** (1 / NORM), 4 * m * n * k / SUSTAINED_TFLOPS * 1e-6)
@@ -117,7 +125,7 @@ def fit(name, shapes):
     return numpy.exp(found.x), residuals(found.x)
 
 
-def main(paths, check):
+def main(paths, check, folds):
     shapes = read(paths)
     names = sorted({name for times in shapes.values() for name in times})
     fitted, errors, lines = {}, [], []
@@ -131,18 +139,36 @@ def main(paths, check):
     TARGET.write_text("// Written by scripts/fit_times.py.\n" + "".join(lines), encoding="utf-8")
     rms = math.sqrt(sum(error * error for error in errors) / len(errors))
     print(f"{len(shapes)} shapes, {len(names)} kernels: weighted rms error of the model {rms:.1%}")
-    say_how_good(shapes, fitted)
+    say_how_good(losses_of(shapes, fitted))
     if check:
         print("shapes that were not fitted to:")
-        say_how_good(read(check), fitted)
+        say_how_good(losses_of(read(check), fitted))
+    if folds:
+        print(f"each with times fitted without it, {folds} folds:")
+        say_how_good(cross_validated(shapes | read(check), folds))
 
 
-def say_how_good(shapes, fitted):
+def cross_validated(shapes, folds):
+    order = numpy.random.RandomState(0).permutation(len(shapes))
+    every, losses = list(shapes), []
+    for fold in range(folds):
+        left_out = {every[i]: shapes[every[i]] for i in order[fold::folds]}
+        rest = {shape: times for shape, times in shapes.items() if shape not in left_out}
+        names = sorted({name for times in rest.values() for name in times})
+        losses += losses_of(left_out, {name: fit(name, rest)[0] for name in names})
+    return losses
+
+
+def losses_of(shapes, fitted):
     losses = []
     for shape, times in shapes.items():
         known = [name for name in times if name in fitted and not name.startswith("interleave")]
         picked = min(known, key=lambda name: predict(name, *shape, fitted[name]))
         losses.append(times[picked] / min(times[name] for name in known) - 1)
+    return losses
+
+
+def say_how_good(losses):
     print(
         f"the pick against the fastest: mean {numpy.mean(losses):.1%} slower, at most {max(losses):.1%}, "
         f"within 3 % on {numpy.mean(numpy.array(losses) < 0.03):.0%} of the shapes"
@@ -155,5 +181,6 @@ if __name__ == "__main__":
     parser.add_argument(
         "--check", nargs="*", default=[], help="more of them, to say how good the choices are, not to fit to"
     )
+    parser.add_argument("--folds", type=int, default=0, help="cross-validate with so many parts")
     arguments = parser.parse_args()
-    main(arguments.files, arguments.check)
+    main(arguments.files, arguments.check, arguments.folds)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // predict_us: how long one kernel takes. It orders configurations; differences of a few percent are noise to it.
 //
-//   worker = tiles of the busiest one * (steps along k * step_us + tile_us) + parts it collects * part_us
+//   worker = tiles of the busiest one * (steps along k * step_us + tile_us) + parts it collects * part_us;
+//            the more SMs idle, the less
 //   L2     = bytes of A and of the weights that all tiles load / the rate of L2
 //   memory = bytes of A, weights and y once / gbps
 //   time   = launch + norm(norm(worker, L2), memory): they get in each other's way where they are alike; at least
@@ -22,11 +23,13 @@ namespace {
 
 // Launch, and the way through an empty pipeline.
 constexpr double kLaunchUs = 2.4;
-constexpr double kL2BytesPerUs = 11.0e6;
-// Times the traffic, where rows of the weights do not begin on the 128-byte grid (so many elements).
-constexpr double kOffGrid = 1.5;
-constexpr std::int64_t kGrid = 64;
-constexpr double kNorm = 2.4, kL2Norm = 6;
+constexpr double kL2BytesPerUs = 12.0e6;
+// Times the traffic, where rows of the weights do not begin on the grid of lines (128 bytes), or even of sectors (32).
+constexpr double kOffLine = 1.5, kOffSector = 2.0;
+constexpr std::int64_t kLine = 64, kSector = 16;  // elements
+// What a worker would save if it had the GPU to itself: L2, memory and power are then its own.
+constexpr double kAloneDecode = 0.5, kAlonePrefill = 0.25;
+constexpr double kNorm = 2.8, kL2Norm = 6;
 // FLOP per microsecond and SM that the power limit leaves on long problems (715 TFLOP/s on 132 SMs).
 constexpr double kSustainedFlopPerUs = 5.42e6;
 // The device that kSm90Times was measured on.
@@ -52,7 +55,7 @@ const KernelTimes& times_of(const KernelConfig& config) {
 }
 
 struct Load {
-  double tiles;  // of the busiest worker, one after the other; shared tiles in fractions
+  double tiles;  // of the busiest worker, one after the other; shared tiles in fractions; less what idle SMs leave it
   double steps;  // along k
   double parts;  // that the collector of a shared tile takes
   double l2_bytes;
@@ -64,7 +67,7 @@ Load load_of_streamed(const KernelConfig& config, const Problem& p, int sm_count
   const int outputs = config.tile_n2 / 2 * (mma ? 1 : 4), resident = mma ? 4 : 8;
   const auto blocks = static_cast<double>(ceil_div(p.n, outputs));
   return {.tiles = std::max(1.0, blocks / (sm_count * resident)),
-          .steps = static_cast<double>(p.k) / config.tile_k,
+          .steps = static_cast<double>(ceil_div(p.k, config.tile_k)),
           .parts = 0,
           .l2_bytes = kElementBytes * blocks * static_cast<double>(p.k * (p.m + 2 * outputs))};
 }
@@ -72,12 +75,21 @@ Load load_of_streamed(const KernelConfig& config, const Problem& p, int sm_count
 Load load_of(const KernelConfig& config, const Problem& p, int sm_count) {
   if (config.streamed()) return load_of_streamed(config, p, sm_count);
   const WorkSplit work = split_of(config, p, sm_count);
-  const double shared = static_cast<double>(work.shared_tiles) / work.workers;
+  const double waves = static_cast<double>(work.shared_tiles) / work.workers +
+                       static_cast<double>(ceil_div(work.tiles - work.shared_tiles, work.workers));
+  const double most = static_cast<double>(most_workers(config, sm_count));
+  const double busy = config.shared ? work.workers / most : work.tiles / (waves * most);
+  const double alone = config.family == KernelFamily::kDecode ? kAloneDecode : kAlonePrefill;
   const int rows = config.cluster_m * config.tile_m + 2 * tile_columns(config, p, sm_count);
-  return {.tiles = shared + static_cast<double>(ceil_div(work.tiles - work.shared_tiles, work.workers)),
+  return {.tiles = waves * (1 - alone * (1 - busy)),
           .steps = static_cast<double>(work.k_blocks),
           .parts = work.shared_tiles > 0 ? std::max(1.0, static_cast<double>(work.workers) / work.tiles) : 0,
           .l2_bytes = static_cast<double>(kElementBytes * config.tile_k) * work.k_blocks * work.tiles * rows};
+}
+
+double off_grid(std::int64_t stride) {
+  if (stride % kLine == 0) return 1;
+  return stride % kSector == 0 ? kOffLine : kOffSector;
 }
 
 double norm(double x, double y, double power) {
@@ -94,7 +106,7 @@ double predict_us(const KernelConfig& config, const Problem& p, const DeviceSpec
   const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const Load load = load_of(config, p, sm_count);
   const double worker = load.tiles * (load.steps * times.step_us + times.tile_us) + load.parts * times.part_us;
-  const double l2 = load.l2_bytes * (p.ld_gate % kGrid == 0 ? 1 : kOffGrid) / kL2BytesPerUs;
+  const double l2 = load.l2_bytes * off_grid(p.ld_gate) / kL2BytesPerUs;
   const double memory = kElementBytes * (m * k + 2 * n * k + m * n) / times.gbps * 1e-3;
   const double both = norm(norm(worker, l2, kL2Norm) * slower, memory, kNorm);
   return kLaunchUs + std::max(both, 4 * m * n * k / (kSustainedFlopPerUs * sm_count));

@@ -75,7 +75,8 @@ class BenchTable(Folder):
     def setUp(self):
         super().setUp()
         sources = [f"from benchmarks/h200/{name}.json" for name in ("prefill", "decode")]
-        readme = self.marked(*(f"matrix {source}" for source in sources), f"claims from {self.CLAIMS}")
+        matrices = *(f"matrix {source}" for source in sources), f"winners {sources[0]}"
+        readme = self.marked(*matrices, f"claims from {self.CLAIMS}")
         self.readme = self.write("README.md", readme)
         self.long = self.write("docs/performance.md", self.marked(*(f"table {source}" for source in sources)))
 
@@ -137,6 +138,21 @@ class BenchTable(Folder):
         self.assertIn("nothing repacked", text)
         self.assertIn("GPU, commit abc.", text)
 
+    def test_which_kernel_wins_from_512_tokens_on(self):
+        self.measured(
+            {"contender": "tileglu", "config": "paired_128x192_pingpong_c2x1", "median_us": 9.0},
+            {"contender": "interleave_128x192_pingpong_c2x1_g8", "config": "i", "median_us": 10.0},
+            {"contender": "sync_pingpong_128x128_pingpong_c2x1", "config": "s", "median_us": 12.0},
+            {"contender": "cublas_gemm_only", "median_us": 8.0},
+            {"contender": "interleave", "config": "interleave_128x256_cooperative_c2x1_g1", "median_us": 1.0, "m": 1024},
+            {"contender": "tileglu", "config": "decode_8x16x512_mma", "median_us": 1.0, "m": 256},
+        )
+        for line in (
+            "| fastest<br>Kernel-2 over Kernel-1 | M = 512 | 1024 |",
+            "| m1 | paired 128x192<br>1.20x | interleave 128x256<br>– |",
+        ):
+            self.assertIn(line + "\n", self.written(self.readme))
+
     def test_the_matrix_of_decode_has_the_share_of_the_bandwidth(self):
         self.measured(*self.times(10.0, 15.0, m=1), name="decode")
         text = self.written(self.readme)
@@ -180,7 +196,7 @@ class BenchTable(Folder):
 
     def test_without_measurements_the_pages_say_so(self):
         self.assertEqual(self.run_script("--check").returncode, 1)
-        self.assertEqual(self.written(self.readme).count("Not measured yet: there is no `"), 3)
+        self.assertEqual(self.written(self.readme).count("Not measured yet: there is no `"), 4)
         self.assertIn(f"`{self.CLAIMS}`", self.readme.read_text())
 
     def test_lost_marker_is_an_error(self):

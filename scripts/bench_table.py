@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the measured tables between their markers in README.md and docs/performance.md, from benchmarks/h200/.
+"""Writes the measured tables between their markers in README.md and docs/measurements.md, from benchmarks/h200/.
 
 With --check nothing is written; exit code 1 if a file does not hold what would be written.
 """
@@ -235,7 +235,7 @@ PAGES = {
         ),
         Claims(source=f"{STUDY}/data/claims.json", report=f"{STUDY}/report.md"),
     ),
-    "docs/performance.md": (
+    "docs/measurements.md": (
         Long(
             source=PREFILL,
             ours={

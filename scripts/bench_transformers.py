@@ -151,18 +151,17 @@ def table(rows):
 
 
 def all_cases(run, names, tokens, device, modes):
-    graph = [mode for mode in ("cuda_graph",) if device.type == "cuda" and mode in modes]
-    eager = [mode for mode in ("eager",) if mode in modes]
-    for name in names if graph + eager else ():
+    plain = [mode for mode in MODES if mode in modes and (mode == "eager" or mode == "cuda_graph" and device.type == "cuda")]
+    for name in names if plain else ():
         models = {}
         run.case(fill, models, name, device)
         if not models:
             continue
         run.case(logits, models, name, "logits", 4, tokens // 4)
-        for mode in graph + eager:
+        for mode in plain:
             for batch in PREFILL:
                 run.case(timed, models, name, "prefill", batch, tokens, mode, SECONDS)
-        for mode in graph or eager:
+        for mode in plain[:1]:
             for batch in DECODE:
                 run.case(timed, models, name, "decode", batch, 1, mode, SECONDS / 2)
         models.clear()

@@ -176,7 +176,7 @@ def intensity(data):
 def efficiency(data):
     found = [f for f in (data.roofline or {}).get("fusion", []) if f["baseline"] == "torch_eager" and f["efficiency"]]
     parts = []
-    for contender in ("tileglu", "interleave_by_1"):
+    for contender in derive.FUSED:
         known = [f for f in found if f["contender"] == contender and f["launch"] == "graph"]
         known.sort(key=lambda f: f["efficiency"])
         if known:

@@ -78,7 +78,7 @@ class BenchTable(Folder):
         matrices = *(f"matrix {source}" for source in sources), f"winners {sources[0]}"
         readme = self.marked(*matrices, f"claims from {self.CLAIMS}")
         self.readme = self.write("README.md", readme)
-        self.long = self.write("docs/performance.md", self.marked(*(f"table {source}" for source in sources)))
+        self.long = self.write("docs/measurements.md", self.marked(*(f"table {source}" for source in sources)))
 
     def measured(self, *rows, name="prefill"):
         shape = {"model": "m1", "m": 512, "n": 64, "k": 32, "tflops": 500.0, "config": "", "status": "ok"}
@@ -185,7 +185,7 @@ class BenchTable(Folder):
         before = [page.read_text() for page in pages]
         done = self.run_script("--check")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("README.md, docs/performance.md", done.stderr)
+        self.assertIn("README.md, docs/measurements.md", done.stderr)
         self.assertEqual([page.read_text() for page in pages], before)
 
     def test_check_notices_other_claims(self):

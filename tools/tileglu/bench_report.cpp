@@ -79,8 +79,8 @@ std::string method_text(const BenchSettings& settings) {
   return formatted(
       "Contenders interleaved, in rounds of random order, after a common warm-up of {} s; {}; {}. Data random normal, "
       "every set the same values; outputs poisoned, {} rows of each result checked against fp64 before timing. FLOPs "
-      "4mnk, bytes "
-      "of A, both weights and Y once. At least {} samples and {} s a contender; median, 5th and 95th percentile.",
+      "4mnk, bytes of A, both weights and Y once. At least {} samples and {} s a contender; median, 5th and 95th "
+      "percentile.",
       settings.warmup_s, cache, timing, kCheckedRows, settings.samples, settings.min_time_s);
 }
 

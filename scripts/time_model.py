@@ -28,7 +28,7 @@ SHORTEST_PART = int(constant("work_split.hpp", "kShortestPart"))
 MOST_PARTS = int(constant("work_split.hpp", "kMostParts"))
 NAME = re.compile(
     r"(?P<family>[a-z_]+)_(?P<m>\d+)x(?P<n2>\d+)_(?:pingpong|cooperative)_c(?P<cluster>\d)x1"
-    r"(?:_x(?P<ctas>\d))?(?P<shared>_sk)?(?:_general)?(?:_g\d)?$"
+    r"(?P<shared>_sk)?(?:_general)?(?:_g\d)?$"
 )
 STREAMED = re.compile(r"decode_(?P<m>\d+)x(?P<n2>\d+)x(?P<k>\d+)_(?P<kind>mma|vector)$")
 
@@ -47,9 +47,9 @@ def work_of(name, m, n, k):
         waves = max(1.0, blocks / (SM_COUNT * (4 if mma else 8)))
         return waves, ceil_div(k, int(streamed["k"])), 0, 2 * k * blocks * (m + (rows if mma else 4 * rows))
     config = NAME.match(name)
-    tile_m, columns, ctas = int(config["m"]), int(config["n2"]) // 2, int(config["ctas"] or 1)
+    tile_m, columns = int(config["m"]), int(config["n2"]) // 2
     cluster = int(config["cluster"])
-    tiles_m, most = ceil_div(m, tile_m * cluster), SM_COUNT * ctas // cluster
+    tiles_m, most = ceil_div(m, tile_m * cluster), SM_COUNT // cluster
     if config["family"] == "decode" and not config["shared"]:  # tile_columns()
         tiles_n = ceil_div(tiles_m * ceil_div(n, columns), most) * most // tiles_m
         columns = 8 * ceil_div(n, 8 * tiles_n)

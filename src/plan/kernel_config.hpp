@@ -20,7 +20,6 @@ struct KernelConfig {
   // 128 bytes of a 16-bit type, one swizzle atom; streamed: elements of a row that a block has in flight.
   int tile_k = 64;
   int cluster_m = 1;     // CTAs along m that share a weight tile by multicast
-  int ctas = 1;          // decode: that share an SM
   int raster_group = 1;  // cluster tiles along the shorter side (interleave) or along m (others) before moving on
   bool shared = false;   // paired, decode: the ragged last wave's tiles are cut along k (work_split.hpp)
   bool general = false;  // paired: every operand, rounding and type of y (finish.cuh), at a price

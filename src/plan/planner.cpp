@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 namespace tileglu {
 namespace {
@@ -106,6 +107,15 @@ Status addresses_fit(const KernelConfig& config, const Problem& p) {
   return {};
 }
 
+const KernelConfig& config_of(const Candidate& candidate) {
+  return kSm90Configs[static_cast<std::size_t>(candidate.row)];
+}
+
+// A kernel that could run, but gains nothing where others do.
+bool is_behind(const KernelConfig& config, PlanFlags flags) {
+  return flags.prefetch_weights && config.streamed();
+}
+
 bool is_named(const KernelConfig& config, std::string_view kernel) {
   return kernel.empty() || kernel == family_name(config.family) || kernel == config_name(config);
 }
@@ -128,7 +138,7 @@ Status none_legal(const std::vector<Candidate>& list) {
     const std::string& text = candidate.legal.text();
     auto found = std::ranges::find(reasons, text, [](const auto& reason) { return reason.first; });
     if (found == reasons.end()) found = reasons.insert(reasons.end(), {text, {}});
-    found->second.push_back(config_name(kSm90Configs[static_cast<std::size_t>(candidate.row)]));
+    found->second.push_back(config_name(config_of(candidate)));
   }
   std::string text;
   for (const auto& [reason, kernels] : reasons) {
@@ -141,15 +151,15 @@ Status none_legal(const std::vector<Candidate>& list) {
 // The legal candidate that was measured to be the fastest, for this very problem or for the one that it resembles; else
 // list.end().
 std::vector<Candidate>::iterator measured(std::vector<Candidate>& list, const Problem& problem,
-                                          const DeviceSpec& device) {
+                                          const DeviceSpec& device, PlanFlags flags) {
   const TuningKey exact = tuning_key(problem, device), like = resembling(exact);
   const TuningTable &user = device.tuning->user, &shipped = device.tuning->shipped;
   for (const auto& [table, key] : {std::pair{&user, exact}, {&shipped, exact}, {&user, like}, {&shipped, like}}) {
     const auto row = table->find(key);
     if (row == table->end()) continue;
     const auto found = std::ranges::find_if(list, [&](const Candidate& candidate) {
-      const KernelConfig& config = kSm90Configs[static_cast<std::size_t>(candidate.row)];
-      return candidate.legal.ok() && config_name(config) == row->second.kernel;
+      const KernelConfig& config = config_of(candidate);
+      return candidate.legal.ok() && !is_behind(config, flags) && config_name(config) == row->second.kernel;
     });
     if (found == list.end()) continue;
     if (key == exact) found->measured_us = row->second.median_us;
@@ -176,29 +186,28 @@ Status batch_invariant(const KernelConfig& config) {
 }
 
 std::vector<Candidate> candidates(const Problem& problem, const DeviceSpec& device, std::string_view kernel,
-                                  bool invariant) {
+                                  PlanFlags flags) {
   std::vector<Candidate> list;
   for (std::size_t row = 0; row < kSm90Configs.size(); ++row) {
     const KernelConfig& config = kSm90Configs[row];
     if (!is_named(config, kernel)) continue;
     Candidate candidate{.row = static_cast<int>(row), .legal = legal(config, problem, device)};
-    if (invariant && candidate.legal.ok()) candidate.legal = batch_invariant(config);
+    if (flags.batch_invariant && candidate.legal.ok()) candidate.legal = batch_invariant(config);
     if (candidate.legal.ok()) candidate.predicted_us = predict_us(config, problem, device);
     list.push_back(std::move(candidate));
   }
-  std::ranges::stable_sort(list, [](const Candidate& x, const Candidate& y) {
-    if (x.legal.ok() != y.legal.ok()) return x.legal.ok();
-    return x.legal.ok() && x.predicted_us < y.predicted_us;
+  std::ranges::stable_sort(list, {}, [&](const Candidate& candidate) {
+    return std::tuple(!candidate.legal.ok(), is_behind(config_of(candidate), flags), candidate.predicted_us);
   });
   return list;
 }
 
-Result<Candidate> choose(const Problem& problem, const DeviceSpec& device, std::string_view kernel, bool invariant) {
-  std::vector<Candidate> list = candidates(problem, device, kernel, invariant);
+Result<Candidate> choose(const Problem& problem, const DeviceSpec& device, std::string_view kernel, PlanFlags flags) {
+  std::vector<Candidate> list = candidates(problem, device, kernel, flags);
   if (list.empty()) return unknown(kernel);
   if (!list.front().legal.ok()) return none_legal(list);
   if (kernel.empty() && device.tuning != nullptr) {
-    if (const auto tuned = measured(list, problem, device); tuned != list.end()) return std::move(*tuned);
+    if (const auto tuned = measured(list, problem, device, flags); tuned != list.end()) return std::move(*tuned);
   }
   return std::move(list.front());
 }

@@ -20,19 +20,26 @@ struct Candidate {
   double measured_us = 0;   // of the tuning row for this problem that chose it; else 0
 };
 
+// TILEGLU_PREFETCH_WEIGHTS, TILEGLU_BATCH_INVARIANT.
+struct PlanFlags {
+  bool prefetch_weights = false;
+  bool batch_invariant = false;
+};
+
 // Whether the kernel can run the problem on the device.
 Status legal(const KernelConfig& config, const Problem& problem, const DeviceSpec& device);
 // Whether all rows of y are computed alike, whatever the kernel, m and the other rows (TILEGLU_BATCH_INVARIANT).
 Status batch_invariant(const KernelConfig& config);
 // Model of the time, in microseconds; for choosing, not for reporting.
 double predict_us(const KernelConfig& config, const Problem& problem, const DeviceSpec& device);
-// All rows whose family or full name is `kernel` (all rows if empty), best legal first.
+// All rows whose family or full name is `kernel` (all rows if empty), best legal first. Where weights are prefetched,
+// streamed kernels come after all others: their blocks leave the next grid no place on the SMs to prefetch from.
 std::vector<Candidate> candidates(const Problem& problem, const DeviceSpec& device, std::string_view kernel = {},
-                                  bool invariant = false);
+                                  PlanFlags flags = {});
 // The best legal row; else kInvalidArgument for an unknown name, or kNotSupported with the reason of each row. With no
 // `kernel` named, the row that device.tuning has for the problem comes first: the user's, then the shipped one. A row
-// whose kernel does not exist or is not legal is passed over.
+// whose kernel does not exist, is not legal, or would come after all others for the flags is passed over.
 Result<Candidate> choose(const Problem& problem, const DeviceSpec& device, std::string_view kernel = {},
-                         bool invariant = false);
+                         PlanFlags flags = {});
 
 }  // namespace tileglu

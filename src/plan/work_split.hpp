@@ -39,7 +39,7 @@ struct WorkSplit {
     const int rest = tiles % workers;
     const int shared = rest == 0 ? 0 : rest + (tiles >= workers ? workers : 0);
     const bool countable = static_cast<std::int64_t>(shared) * k_blocks <= std::numeric_limits<int>::max();
-    return {tiles, k_blocks, workers, share && countable ? shared : 0};
+    return {.tiles = tiles, .k_blocks = k_blocks, .workers = workers, .shared_tiles = share && countable ? shared : 0};
   }
 
   // Where share `share` of the k-blocks of all shared tiles begins, counted through the tiles; share 0..workers.
@@ -76,7 +76,7 @@ constexpr std::int64_t tiles_n(const Problem& p, int columns) {
 
 // CTAs, or clusters of them, that a device runs at a time.
 constexpr std::int64_t most_workers(const KernelConfig& c, int sm_count) {
-  const std::int64_t most = sm_count * c.ctas / c.cluster_m;
+  const std::int64_t most = sm_count / c.cluster_m;
   return most > 0 ? most : 1;
 }
 

@@ -196,7 +196,8 @@ TEST(Planner, StreamedTakeOnlyTheTokensTheyAreFor) {
 
 TEST(Planner, BatchInvarianceLeavesOutWhatDependsOnTheBatch) {
   for (const std::int64_t m : {1, 5, 64, 300, 5000}) {
-    const Result<Candidate> choice = choose(problem(m, 4864, 896, Layout::kGateUp), kH200, {}, true);
+    const Result<Candidate> choice =
+        choose(problem(m, 4864, 896, Layout::kGateUp), kH200, {}, {.batch_invariant = true});
     ASSERT_TRUE(choice.ok()) << choice.status().text();
     EXPECT_TRUE(batch_invariant(row_of(choice.value())).ok());
   }
@@ -204,7 +205,20 @@ TEST(Planner, BatchInvarianceLeavesOutWhatDependsOnTheBatch) {
     const bool invariant = !config.shared && !config.streamed() && config.family != KernelFamily::kInterleave;
     EXPECT_EQ(batch_invariant(config).ok(), invariant) << config_name(config);
   }
-  EXPECT_EQ(choose(kSmallK, kH200, "interleave", true).status().code(), Code::kNotSupported);
+  EXPECT_EQ(choose(kSmallK, kH200, "interleave", {.batch_invariant = true}).status().code(), Code::kNotSupported);
+}
+
+TEST(Planner, StreamedComeLastWhereWeightsArePrefetched) {
+  constexpr PlanFlags kPrefetch{.prefetch_weights = true};
+  bool streamed = false;
+  for (const std::int64_t m : {1, 4, 8}) {
+    const Problem p = problem(m, 4864, 896);
+    streamed |= row_of(choose(p, kH200).value()).streamed();
+    EXPECT_FALSE(row_of(choose(p, kH200, {}, kPrefetch).value()).streamed());
+    EXPECT_EQ(candidates(p, kH200, {}, kPrefetch).size(), candidates(p, kH200).size());
+  }
+  EXPECT_TRUE(streamed) << "nothing to come last";
+  EXPECT_TRUE(choose(problem(1, 4864, 896), kH200, "decode_1x2x512_vector", kPrefetch).ok()) << "by name";
 }
 
 TEST(Planner, PairedLooksAtTheStrideOfUp) {

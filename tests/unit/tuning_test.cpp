@@ -187,6 +187,15 @@ TEST(TunedChoice, UnknownAndIllegalKernelsArePassedOver) {
   }
 }
 
+TEST(TunedChoice, RowsOfStreamedKernelsArePassedOverWhereWeightsArePrefetched) {
+  Problem p = problem();
+  p.m = 1;
+  const DeviceSpec device = tuned({.user = row(p, "decode_1x2x256_vector"), .shipped = {}});
+  EXPECT_EQ(chosen(p, device), "decode_1x2x256_vector");
+  const Candidate choice = choose(p, device, {}, {.prefetch_weights = true}).value();
+  EXPECT_FALSE(kSm90Configs[static_cast<std::size_t>(choice.row)].streamed());
+}
+
 TEST(TunedChoice, NeverMakesAProblemLegal) {
   Problem p = problem();
   p.k = 892;

@@ -87,7 +87,8 @@ std::span<const std::string> kernels() {
 Result<std::unique_ptr<Plan>> plan(const Problem& problem, const PlanOptions& options) {
   const Result<DeviceSpec> spec = runtime::device_spec(problem.device);
   if (!spec.ok()) return spec.status();
-  const Result<Candidate> choice = choose(problem, spec.value(), options.kernel, options.batch_invariant);
+  const PlanFlags flags{.prefetch_weights = options.prefetch_weights, .batch_invariant = options.batch_invariant};
+  const Result<Candidate> choice = choose(problem, spec.value(), options.kernel, flags);
   if (!choice.ok()) return choice.status();
   const int row = choice.value().row;
   const runtime::DeviceGuard guard(problem.device);

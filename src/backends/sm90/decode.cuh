@@ -24,9 +24,9 @@ __device__ __forceinline__ void store_transposed(std::uint16_t* row, std::uint32
 }
 
 // Warpgroups: each has 64 of the tile's output columns.
-template <int TileM, int Warpgroups, int Cluster, bool Shared, int Ctas>
-struct DecodeTile : FusedTile<TileM, 64 * Warpgroups, 1, Cluster, Warpgroups, Warpgroups, Shared, Ctas, TileM * 64> {
-  using Base = FusedTile<TileM, 64 * Warpgroups, 1, Cluster, Warpgroups, Warpgroups, Shared, Ctas, TileM * 64>;
+template <int TileM, int Warpgroups, int Cluster, bool Shared>
+struct DecodeTile : FusedTile<TileM, 64 * Warpgroups, 1, Cluster, Warpgroups, Warpgroups, Shared, TileM * 64> {
+  using Base = FusedTile<TileM, 64 * Warpgroups, 1, Cluster, Warpgroups, Warpgroups, Shared, TileM * 64>;
   using Base::kHalf, Base::kTileM;
   static constexpr int kProducerRegisters = TileM > 64 ? 40 : Base::kProducerRegisters;
   static constexpr int kConsumerRegisters = TileM > 64 ? 232 : Base::kConsumerRegisters;
@@ -109,7 +109,7 @@ struct DecodeTile : FusedTile<TileM, 64 * Warpgroups, 1, Cluster, Warpgroups, Wa
 template <KernelConfig C>
 Result<std::unique_ptr<Launcher>> make(const Problem& problem, const LaunchOptions& options) {
   static_assert(C.schedule == Schedule::kCooperative);
-  using Tile = DecodeTile<C.tile_m, C.tile_n2 / 128, C.cluster_m, C.shared, C.ctas>;
+  using Tile = DecodeTile<C.tile_m, C.tile_n2 / 128, C.cluster_m, C.shared>;
   return FusedLauncher<C, Tile>::make(problem, options);
 }
 

@@ -156,8 +156,7 @@ __device__ __forceinline__ void produce(const FusedParams& p, FusedStorage<T>& s
   }
 }
 
-// Main loop of one item and pass: one group of WGMMAs is always
-// in flight while the stage before it is released.
+// Main loop of one item and pass: one group of WGMMAs is always in flight while the stage before it is released.
 template <class T, int Pass, bool IsBf16>
 __device__ __forceinline__ void multiply(FusedStorage<T>& s, Ring<T::kStages>& ring, int k_blocks,
                                          typename T::Accumulators& d) {
@@ -207,11 +206,69 @@ __device__ __forceinline__ void multiply(FusedStorage<T>& s, Ring<T::kStages>& r
   release(previous);
 }
 
+// Accumulators of an item: of both passes, with the activation on those of the first.
+template <class T, bool IsBf16>
+__device__ __forceinline__ void sum(const FusedParams& p, FusedStorage<T>& s, const WorkItem& item, int rank,
+                                    Ring<T::kStages>& ring, typename T::Accumulators& d) {
+  const int k_blocks = item.k_end - item.k_begin;
+  multiply<T, 0, IsBf16>(s, ring, k_blocks, d);
+  if constexpr (T::kPasses == 2) {  // while the up tiles are on their way
+    if (p.finish.has_bias()) T::template add_biases<0, IsBf16>(p.finish, p.n, corner_of<T>(p, item.tile, rank), d);
+    visit_formula<IsBf16>(p.gate_params, [&](const auto& act, const auto&) { T::activate(act, d); });
+    multiply<T, 1, IsBf16>(s, ring, k_blocks, d);
+  }
+}
+
+// A tile's outputs, stored by the threads that compute them.
+template <class T, bool IsBf16, class Synchronize>
+__device__ __forceinline__ void put_general(const FusedParams& p, std::uint16_t* staging, int tile, int rank,
+                                            const typename T::Accumulators& d, const Synchronize& synchronize) {
+  const Corner corner = corner_of<T>(p, tile, rank);
+  auto* sums = reinterpret_cast<float*>(staging);
+#pragma unroll
+  for (int block = 0; block < T::kBlocks; ++block) {
+    synchronize();  // the block before has been read
+    T::stage_sums(sums, d, block);
+    synchronize();
+    T::template finish_rows<IsBf16>(p.finish, sums, corner, p.m, p.n, block);
+  }
+}
+
+// The same by TMA, from the staging buffer of the warpgroup.
+template <class T, bool IsBf16, class Synchronize>
+__device__ __forceinline__ void put(const FusedParams& p, std::uint16_t* staging, int tile, int rank,
+                                    typename T::Accumulators& d, const Synchronize& synchronize) {
+  const bool leader = threadIdx.x % 128 == 0;
+  const Corner corner = corner_of<T>(p, tile, rank);
+  if constexpr (T::kTakesBias) {
+    if (p.finish.has_bias()) T::template add_biases<T::kPasses - 1, IsBf16>(p.finish, p.n, corner, d);
+  }
+  const auto store = [&](const auto& act, const auto& pack) {
+#pragma unroll
+    for (int portion = 0; portion < T::kPortions; ++portion) {
+      if (leader) cute::tma_store_wait<0>();  // the store of the portion before has read the staging buffer
+      synchronize();
+      T::stage_y(act, pack, staging, d, portion);
+      cute::tma_store_fence();
+      synchronize();
+      if (leader) {  // the corner is made anew where the arithmetic would leave no registers to keep it in
+        const Corner to = T::kScarceRegisters ? corner_of<T>(p, again(tile), rank) : corner;
+        T::store_y(p.y, staging, to.row, to.column, portion);
+        cute::tma_store_arrive();
+      }
+    }
+  };
+  if constexpr (T::kPasses == 2) {
+    store(Identity{}, PackEither{p.gate_params.bf16});
+  } else {
+    visit_formula<IsBf16>(p.gate_params, store);
+  }
+}
+
 template <class T, bool IsBf16>
 __device__ __forceinline__ void consume(const FusedParams& p, FusedStorage<T>& s, int worker, int rank, int warpgroup) {
-  const bool leader = threadIdx.x % 128 == 0;
   const auto synchronize = [&] { cutlass::arch::NamedBarrier::sync(128, kWarpgroupBarrier + warpgroup); };
-  std::uint16_t* y = s.y[warpgroup];
+  std::uint16_t* staging = s.y[warpgroup];
   typename T::Accumulators d;
   Ring<T::kStages> ring;
   WorkCursor<T::kShared> cursor(p.work, worker);
@@ -224,13 +281,7 @@ __device__ __forceinline__ void consume(const FusedParams& p, FusedStorage<T>& s
       }
       if (turn > 0) cutlass::arch::NamedBarrier::sync(256, kTensorCoresBarrier + warpgroup);
     }
-    const int k_blocks = item.k_end - item.k_begin;
-    multiply<T, 0, IsBf16>(s, ring, k_blocks, d);
-    if constexpr (T::kPasses == 2) {  // while the up tiles are on their way
-      if (p.finish.has_bias()) T::template add_biases<0, IsBf16>(p.finish, p.n, corner_of<T>(p, item.tile, rank), d);
-      visit_formula<IsBf16>(p.gate_params, [&](const auto& act, const auto&) { T::activate(act, d); });
-      multiply<T, 1, IsBf16>(s, ring, k_blocks, d);
-    }
+    sum<T, IsBf16>(p, s, item, rank, ring, d);
     if constexpr (T::kShared) {
       if (item.is_part()) {
         give_part<T>(p.parts, blockIdx.x, d, synchronize);
@@ -241,47 +292,17 @@ __device__ __forceinline__ void consume(const FusedParams& p, FusedStorage<T>& s
                              [&](int giver) { take_part<T>(p.parts, giver * T::kCluster + rank, d, synchronize); });
       }
     }
-    const Corner corner = corner_of<T>(p, item.tile, rank);
     if constexpr (T::kGeneral) {
-      auto* sums = reinterpret_cast<float*>(y);
-#pragma unroll
-      for (int block = 0; block < T::kBlocks; ++block) {
-        synchronize();  // the block before has been read
-        T::stage_sums(sums, d, block);
-        synchronize();
-        T::template finish_rows<IsBf16>(p.finish, sums, corner, p.m, p.n, block);
-      }
-      continue;
-    }
-    if constexpr (T::kTakesBias) {
-      if (p.finish.has_bias()) T::template add_biases<T::kPasses - 1, IsBf16>(p.finish, p.n, corner, d);
-    }
-    const auto store = [&](const auto& act, const auto& pack) {
-#pragma unroll
-      for (int portion = 0; portion < T::kPortions; ++portion) {
-        if (leader) cute::tma_store_wait<0>();  // the store of the portion before has read the staging buffer
-        synchronize();
-        T::stage_y(act, pack, y, d, portion);
-        cute::tma_store_fence();
-        synchronize();
-        if (leader) {  // the corner is made anew where the arithmetic would leave no registers to keep it in
-          const Corner to = T::kScarceRegisters ? corner_of<T>(p, again(item.tile), rank) : corner;
-          T::store_y(p.y, y, to.row, to.column, portion);
-          cute::tma_store_arrive();
-        }
-      }
-    };
-    if constexpr (T::kPasses == 2) {
-      store(Identity{}, PackEither{p.gate_params.bf16});
+      put_general<T, IsBf16>(p, staging, item.tile, rank, d, synchronize);
     } else {
-      visit_formula<IsBf16>(p.gate_params, store);
+      put<T, IsBf16>(p, staging, item.tile, rank, d, synchronize);
     }
   }
-  if (leader) cute::tma_store_wait<0>();
+  if (threadIdx.x % 128 == 0) cute::tma_store_wait<0>();
 }
 
 template <class T, bool IsBf16>
-__global__ void __launch_bounds__(T::kThreads, T::kCtas) fused_kernel(const __grid_constant__ FusedParams p) {
+__global__ void __launch_bounds__(T::kThreads, 1) fused_kernel(const __grid_constant__ FusedParams p) {
   extern __shared__ __align__(1024) char raw[];
   auto& s = *reinterpret_cast<FusedStorage<T>*>(raw);
   const int rank = T::kCluster > 1 ? static_cast<int>(cute::block_rank_in_cluster()) : 0;
@@ -310,10 +331,10 @@ __global__ void __launch_bounds__(T::kThreads, T::kCtas) fused_kernel(const __gr
   let_next_grid_start();
   const int warpgroup = uniform(static_cast<int>(threadIdx.x) / 128);
   if (warpgroup == 0) {
-    if constexpr (T::kCtas == 1) cutlass::arch::warpgroup_reg_dealloc<T::kProducerRegisters>();
+    cutlass::arch::warpgroup_reg_dealloc<T::kProducerRegisters>();
     if (threadIdx.x == 0) produce<T>(p, s, worker, rank);
   } else {
-    if constexpr (T::kCtas == 1) cutlass::arch::warpgroup_reg_alloc<T::kConsumerRegisters>();
+    cutlass::arch::warpgroup_reg_alloc<T::kConsumerRegisters>();
     consume<T, IsBf16>(p, s, worker, rank, warpgroup - 1);
   }
   if constexpr (T::kCluster > 1) cluster_synchronize();

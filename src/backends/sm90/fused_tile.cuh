@@ -16,8 +16,7 @@ inline constexpr int kTileK = 64;  // 128 bytes of a 16-bit type: one swizzle at
 
 // TileM: tokens, Half: output columns, Passes: 1 if gate and up are multiplied together, 2 if one after the other,
 // Consumers: warpgroups, Sharers: those that share a tile, StagingElements: of y, that a consumer sends off at a time.
-template <int TileM, int Half, int Passes, int Cluster, int Consumers, int Sharers, bool Shared, int Ctas,
-          int StagingElements>
+template <int TileM, int Half, int Passes, int Cluster, int Consumers, int Sharers, bool Shared, int StagingElements>
 struct FusedTile {
   static constexpr int kTileM = TileM, kHalf = Half, kCluster = Cluster;
   static constexpr int kPasses = Passes;
@@ -27,17 +26,15 @@ struct FusedTile {
   static constexpr bool kPingpong = kConsumers > kSharers;
   static constexpr bool kShared = Shared;  // tiles may be cut along k (plan/work_split.hpp)
   static constexpr int kThreads = 128 * (1 + kConsumers);
-  static constexpr int kCtas = Ctas;                                           // that share an SM
   static constexpr int kAccumulators = 2 * kTileM * kHalf / (128 * kSharers);  // of a thread
   // A thread of each of three warpgroups has 168 at first; what leaves no spill on either side.
   static constexpr int kProducerRegisters = kAccumulators > 150 ? 40 : 72;
   static constexpr int kConsumerRegisters = (3 * 168 - kProducerRegisters) / 2;
 
   static constexpr int kStageBytes = (kTileM + kWeightRows) * kTileK * 2;
-  // A CTA's share of the SM's 228 KiB, less 1 KiB that each has to leave, the staging buffers, barriers and the
-  // alignment.
+  // The SM's 228 KiB, less 1 KiB that a CTA has to leave, the staging buffers, barriers and the alignment.
   static constexpr int kStagingElements = StagingElements;
-  static constexpr int kStages = (233472 / Ctas - 1024 - 2048 - kConsumers * kStagingElements * 2) / kStageBytes;
+  static constexpr int kStages = (233472 - 1024 - 2048 - kConsumers * kStagingElements * 2) / kStageBytes;
   static constexpr int kPartFloats = kTileM * 2 * kHalf;  // accumulators of a CTA
   static_assert(kCluster <= 2, "each CTA of a cluster multicasts one of two halves");
   static_assert(kStages >= 3);

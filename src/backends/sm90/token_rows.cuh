@@ -19,9 +19,9 @@ constexpr int sums_stride(int half) {
 // tile. Integers and not a KernelConfig: nvcc 13.0 cannot name a __global__ function whose template arguments hold a
 // class value.
 template <int TileM, int TileN2, int Passes, int Cluster, bool Pingpong, bool Shared, bool General>
-struct TokenRowsTile : FusedTile<TileM, TileN2 / 2, Passes, Cluster, 2, Pingpong ? 1 : 2, Shared, 1,
+struct TokenRowsTile : FusedTile<TileM, TileN2 / 2, Passes, Cluster, 2, Pingpong ? 1 : 2, Shared,
                                  General ? 64 * 2 * sums_stride(TileN2 / 2) * 2 : 64 * TileN2 / 2> {
-  using Base = FusedTile<TileM, TileN2 / 2, Passes, Cluster, 2, Pingpong ? 1 : 2, Shared, 1,
+  using Base = FusedTile<TileM, TileN2 / 2, Passes, Cluster, 2, Pingpong ? 1 : 2, Shared,
                          General ? 64 * 2 * sums_stride(TileN2 / 2) * 2 : 64 * TileN2 / 2>;
   using Base::kHalf, Base::kSharers, Base::kTileM;
   static constexpr bool kGeneral = General, kNarrows = false;

@@ -17,6 +17,8 @@ def constant(file, name):
 
 SM_COUNT = 132
 LAUNCH_US = constant("time_model.cpp", "kLaunchUs")
+LAUNCH_STREAMED_US = constant("time_model.cpp", "kLaunchStreamedUs")
+LAUNCH_ALL_SMS_US = constant("time_model.cpp", "kLaunchAllSmsUs")
 SUSTAINED_TFLOPS = constant("time_model.cpp", "kSustainedFlopPerUs") * SM_COUNT * 1e-6
 L2_TBPS = constant("time_model.cpp", "kL2BytesPerUs") * 1e-6
 OFF_LINE, OFF_SECTOR = constant("time_model.cpp", "kOffLine"), constant("time_model.cpp", "kOffSector")
@@ -28,7 +30,7 @@ SHORTEST_PART = int(constant("work_split.hpp", "kShortestPart"))
 MOST_PARTS = int(constant("work_split.hpp", "kMostParts"))
 NAME = re.compile(
     r"(?P<family>[a-z_]+)_(?P<m>\d+)x(?P<n2>\d+)_(?:pingpong|cooperative)_c(?P<cluster>\d)x1"
-    r"(?P<shared>_sk)?(?:_general)?(?:_g\d)?$"
+    r"(?:_k(?P<split>\d))?(?P<shared>_sk)?(?:_general)?(?:_g\d)?$"
 )
 STREAMED = re.compile(r"decode_(?P<m>\d+)x(?P<n2>\d+)x(?P<k>\d+)_(?P<kind>mma|vector)$")
 
@@ -38,19 +40,20 @@ def ceil_div(x, y):
 
 
 def work_of(name, m, n, k):
-    """(tiles of the busiest worker, its steps along k, parts that a collector takes, bytes from L2): time_model.cpp."""
+    """(tiles of the busiest worker, its steps along k, parts that a collector takes, bytes from L2, share of the SMs):
+    time_model.cpp."""
     streamed = STREAMED.match(name)
     if streamed:
-        rows = int(streamed["n2"])
-        mma = streamed["kind"] == "mma"
-        blocks = ceil_div(n, rows // 2) if mma else ceil_div(n, 4 * (rows // 2))
-        waves = max(1.0, blocks / (SM_COUNT * (4 if mma else 8)))
-        return waves, ceil_div(k, int(streamed["k"])), 0, 2 * k * blocks * (m + (rows if mma else 4 * rows))
+        outputs, mma = int(streamed["n2"]) // 2, streamed["kind"] == "mma"
+        blocks = ceil_div(n, outputs) if mma else ceil_div(n, 4 * outputs)
+        waves = max(1.0, blocks / (SM_COUNT * (4 if mma else 10)))
+        return waves, ceil_div(k, int(streamed["k"])), 0, 0, min(1.0, blocks / SM_COUNT)
     config = NAME.match(name)
-    tile_m, columns = int(config["m"]), int(config["n2"]) // 2
-    cluster = int(config["cluster"])
-    tiles_m, most = ceil_div(m, tile_m * cluster), SM_COUNT // cluster
-    if config["family"] == "decode" and not config["shared"]:  # tile_columns()
+    rows, most_columns = int(config["m"]), int(config["n2"]) // 2
+    cluster, split = int(config["cluster"]), int(config["split"] or 1)
+    tiles_m, most, columns = ceil_div(m, rows * cluster), SM_COUNT // (cluster * split), most_columns
+    if config["family"] == "decode" and not config["shared"]:  # tile_rows() and tile_columns()
+        rows = ceil_div(m, tiles_m * cluster)
         tiles_n = ceil_div(tiles_m * ceil_div(n, columns), most) * most // tiles_m
         columns = 8 * ceil_div(n, 8 * tiles_n)
     tiles, k_blocks = tiles_m * ceil_div(n, columns), ceil_div(k, TILE_K)
@@ -60,21 +63,23 @@ def work_of(name, m, n, k):
     shared = rest + (workers if tiles >= workers else 0) if rest and config["shared"] else 0
     waves = shared / workers + ceil_div(tiles - shared, workers)
     busy = workers / most if config["shared"] else tiles / (waves * most)
-    alone = ALONE_DECODE if config["family"] == "decode" else ALONE_PREFILL
+    alone = ALONE_DECODE * columns / most_columns if config["family"] == "decode" else ALONE_PREFILL
     busiest = waves * (1 - alone * (1 - busy))
     parts = max(1.0, workers / tiles) if shared else 0
-    return busiest, k_blocks, parts, 2 * TILE_K * k_blocks * tiles * (cluster * tile_m + 2 * columns)
+    l2_bytes = 2 * TILE_K * k_blocks * tiles * (cluster * rows + 2 * columns)
+    return busiest, ceil_div(k_blocks, split), parts, l2_bytes, workers / most
 
 
 def predict(name, m, n, k, numbers):
     step_us, tile_us, part_us, gbps = numbers
-    tiles, steps, parts, l2_bytes = work_of(name, m, n, k)
+    tiles, steps, parts, l2_bytes, sms = work_of(name, m, n, k)
     worker = tiles * (steps * step_us + tile_us) + part_us * parts
     off_grid = 1 if k % LINE == 0 else OFF_LINE if k % SECTOR == 0 else OFF_SECTOR
     l2 = l2_bytes * off_grid / L2_TBPS * 1e-6
     memory = 2 * (m * k + 2 * n * k + m * n) / gbps * 1e-3
     sm = (worker**L2_NORM + l2**L2_NORM) ** (1 / L2_NORM)
-    return LAUNCH_US + max((sm**NORM + memory**NORM) ** (1 / NORM), 4 * m * n * k / SUSTAINED_TFLOPS * 1e-6)
+    launch = (LAUNCH_STREAMED_US if STREAMED.match(name) else LAUNCH_US) + LAUNCH_ALL_SMS_US * sms
+    return launch + max((sm**NORM + memory**NORM) ** (1 / NORM), 4 * m * n * k / SUSTAINED_TFLOPS * 1e-6)
 
 
 def written():

@@ -25,6 +25,7 @@ std::string config_name(const KernelConfig& config) {
   }
   std::string name = formatted("{}_{}x{}_{}_c{}x1", family, config.tile_m, config.tile_n2,
                                config.schedule == Schedule::kPingpong ? "pingpong" : "cooperative", config.cluster_m);
+  if (config.split_k > 1) name += formatted("_k{}", config.split_k);
   if (config.shared) name += "_sk";
   if (config.general) name += "_general";
   if (config.granularity != 0) name += formatted("_g{}", config.granularity);

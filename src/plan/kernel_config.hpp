@@ -20,6 +20,7 @@ struct KernelConfig {
   // 128 bytes of a 16-bit type, one swizzle atom; streamed: elements of a row that a block has in flight.
   int tile_k = 64;
   int cluster_m = 1;     // CTAs along m that share a weight tile by multicast
+  int split_k = 1;       // decode: CTAs of a cluster that divide k of one tile
   int raster_group = 1;  // cluster tiles along the shorter side (interleave) or along m (others) before moving on
   bool shared = false;   // paired, decode: the ragged last wave's tiles are cut along k (work_split.hpp)
   bool general = false;  // paired: every operand, rounding and type of y (finish.cuh), at a price
@@ -33,7 +34,12 @@ struct KernelConfig {
     return family != KernelFamily::kInterleave && !(family == KernelFamily::kPaired && shared);
   }
 
-  // Its tiles may have fewer columns at run time (tile_columns() in work_split.hpp).
+  // decode: 32 gate and 32 up rows in a WGMMA instead of 64 in each of two (sm90/decode_stacked.cuh).
+  constexpr bool stacked() const { return family == KernelFamily::kDecode && (split_k > 1 || tile_n2 % 128 != 0); }
+
+  constexpr int cluster_size() const { return cluster_m * split_k; }
+
+  // Its tiles may have fewer rows and columns at run time (tile_rows() and tile_columns() in work_split.hpp).
   constexpr bool narrows() const { return family == KernelFamily::kDecode && !shared; }
 
   bool operator==(const KernelConfig&) const = default;

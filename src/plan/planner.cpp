@@ -181,7 +181,7 @@ Status legal(const KernelConfig& config, const Problem& problem, const DeviceSpe
 Status batch_invariant(const KernelConfig& config) {
   if (config.family == KernelFamily::kInterleave) return declined("batch_invariant: outputs of rows share reciprocals");
   if (config.streamed()) return declined("batch_invariant: sums in another order");
-  if (config.shared) return declined("batch_invariant: cuts tiles along k");
+  if (config.shared || config.split_k > 1) return declined("batch_invariant: cuts tiles along k");
   return {};
 }
 

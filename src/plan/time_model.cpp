@@ -3,7 +3,7 @@
 //
 //   worker = tiles of the busiest one * (steps along k * step_us + tile_us) + parts it collects * part_us;
 //            the more SMs idle, the less
-//   L2     = bytes of A and of the weights that all tiles load / the rate of L2
+//   L2     = bytes of A and of the weights that all tiles load / the rate of L2; streamed kernels have none to wait for
 //   memory = bytes of A, weights and y once / gbps
 //   time   = launch + norm(norm(worker, L2), memory): they get in each other's way where they are alike; at least
 //            FLOP / the rate that the power limit leaves
@@ -21,13 +21,14 @@
 namespace tileglu {
 namespace {
 
-// Launch, and the way through an empty pipeline.
-constexpr double kLaunchUs = 2.4;
+// Launch and the way through an empty pipeline, which streamed kernels have not; more of it the more SMs take part.
+constexpr double kLaunchUs = 1.8, kLaunchStreamedUs = 1.3, kLaunchAllSmsUs = 0.6;
 constexpr double kL2BytesPerUs = 12.0e6;
 // Times the traffic, where rows of the weights do not begin on the grid of lines (128 bytes), or even of sectors (32).
 constexpr double kOffLine = 1.5, kOffSector = 2.0;
 constexpr std::int64_t kLine = 64, kSector = 16;  // elements
-// What a worker would save if it had the GPU to itself: L2, memory and power are then its own.
+// What a worker would save if it had the GPU to itself: L2, memory and power are then its own. A narrow decode tile
+// saves as much less as it is narrower.
 constexpr double kAloneDecode = 0.5, kAlonePrefill = 0.25;
 constexpr double kNorm = 2.8, kL2Norm = 6;
 // FLOP per microsecond and SM that the power limit leaves on long problems (715 TFLOP/s on 132 SMs).
@@ -59,17 +60,19 @@ struct Load {
   double steps;  // along k
   double parts;  // that the collector of a shared tile takes
   double l2_bytes;
+  double sms;  // share of them that take part
 };
 
 // Blocks of a streamed kernel: of a warp's outputs for mma, of four times as many for vector; so many of them on an SM.
 Load load_of_streamed(const KernelConfig& config, const Problem& p, int sm_count) {
   const bool mma = config.family == KernelFamily::kMma;
-  const int outputs = config.tile_n2 / 2 * (mma ? 1 : 4), resident = mma ? 4 : 8;
+  const int outputs = config.tile_n2 / 2 * (mma ? 1 : 4), resident = mma ? 4 : 10;
   const auto blocks = static_cast<double>(ceil_div(p.n, outputs));
   return {.tiles = std::max(1.0, blocks / (sm_count * resident)),
           .steps = static_cast<double>(ceil_div(p.k, config.tile_k)),
           .parts = 0,
-          .l2_bytes = kElementBytes * blocks * static_cast<double>(p.k * (p.m + 2 * outputs))};
+          .l2_bytes = 0,
+          .sms = std::min(1.0, blocks / sm_count)};
 }
 
 Load load_of(const KernelConfig& config, const Problem& p, int sm_count) {
@@ -79,12 +82,15 @@ Load load_of(const KernelConfig& config, const Problem& p, int sm_count) {
                        static_cast<double>(ceil_div(work.tiles - work.shared_tiles, work.workers));
   const double most = static_cast<double>(most_workers(config, sm_count));
   const double busy = config.shared ? work.workers / most : work.tiles / (waves * most);
-  const double alone = config.family == KernelFamily::kDecode ? kAloneDecode : kAlonePrefill;
-  const int rows = config.cluster_m * config.tile_m + 2 * tile_columns(config, p, sm_count);
+  const int columns = tile_columns(config, p, sm_count);
+  const double alone =
+      config.family == KernelFamily::kDecode ? kAloneDecode * columns / (config.tile_n2 / 2) : kAlonePrefill;
+  const int rows = config.cluster_m * tile_rows(config, p) + 2 * columns;
   return {.tiles = waves * (1 - alone * (1 - busy)),
-          .steps = static_cast<double>(work.k_blocks),
+          .steps = static_cast<double>(ceil_div(work.k_blocks, config.split_k)),
           .parts = work.shared_tiles > 0 ? std::max(1.0, static_cast<double>(work.workers) / work.tiles) : 0,
-          .l2_bytes = static_cast<double>(kElementBytes * config.tile_k) * work.k_blocks * work.tiles * rows};
+          .l2_bytes = static_cast<double>(kElementBytes * config.tile_k) * work.k_blocks * work.tiles * rows,
+          .sms = work.workers / most};
 }
 
 double off_grid(std::int64_t stride) {
@@ -109,7 +115,8 @@ double predict_us(const KernelConfig& config, const Problem& p, const DeviceSpec
   const double l2 = load.l2_bytes * off_grid(p.ld_gate) / kL2BytesPerUs;
   const double memory = kElementBytes * (m * k + 2 * n * k + m * n) / times.gbps * 1e-3;
   const double both = norm(norm(worker, l2, kL2Norm) * slower, memory, kNorm);
-  return kLaunchUs + std::max(both, 4 * m * n * k / (kSustainedFlopPerUs * sm_count));
+  const double launch = (config.streamed() ? kLaunchStreamedUs : kLaunchUs) + kLaunchAllSmsUs * load.sms;
+  return launch + std::max(both, 4 * m * n * k / (kSustainedFlopPerUs * sm_count));
 }
 
 }  // namespace tileglu

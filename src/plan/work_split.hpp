@@ -74,9 +74,18 @@ constexpr std::int64_t tiles_n(const Problem& p, int columns) {
   return ceil_div(p.n, columns);
 }
 
-// CTAs, or clusters of them, that a device runs at a time.
+// Rows of A in a tile. A kernel that may leave a part of its tile unused gives each tile as many: a TMA box that
+// reaches past the last row takes longer than one that ends there.
+constexpr int tile_rows(const KernelConfig& c, const Problem& p) {
+  if (!c.narrows()) return c.tile_m;
+  return static_cast<int>(ceil_div(p.m, cluster_tiles_m(c, p) * c.cluster_m));
+}
+
+// CTAs, or clusters of them, that a device runs at a time. A cluster lies in one GPC, whose SMs come in pairs: clusters
+// of more leave some over (an H200 was measured to run 29 clusters of four, and not 31).
 constexpr std::int64_t most_workers(const KernelConfig& c, int sm_count) {
-  const std::int64_t most = sm_count / c.cluster_m;
+  const std::int64_t usable = c.cluster_size() > 2 ? sm_count * std::int64_t{7} / 8 : sm_count;
+  const std::int64_t most = usable / c.cluster_size();
   return most > 0 ? most : 1;
 }
 

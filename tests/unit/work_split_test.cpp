@@ -125,6 +125,33 @@ TEST(Columns, OfRealModels) {
   EXPECT_EQ(tile_columns(whole, {.m = 64, .n = 4864, .k = 64}, 132), 128);
 }
 
+TEST(Rows, TilesAlongMHaveAsManyEach) {
+  KernelConfig config = kNarrowing;
+  for (config.cluster_m = 1; config.cluster_m <= 2; ++config.cluster_m) {
+    for (std::int64_t m = 1; m < 2000; ++m) {
+      const Problem p{.m = m, .n = 8, .k = 64};
+      const int rows = tile_rows(config, p);
+      const std::int64_t tiles = cluster_tiles_m(config, p) * config.cluster_m;
+      ASSERT_TRUE(rows > 0 && rows <= config.tile_m) << m;
+      ASSERT_GE(rows * tiles, m);
+      ASSERT_LT(rows * tiles - m, tiles) << "the boxes reach further past the last row than they must; m=" << m;
+      ASSERT_LT(rows * (tiles - config.cluster_m), m) << "a cluster without a row; m=" << m;
+    }
+  }
+}
+
+TEST(Rows, OfRealSizes) {
+  const auto rows = [](std::int64_t m) { return tile_rows(kNarrowing, {.m = m, .n = 8, .k = 64}); };
+  EXPECT_EQ(rows(1), 1);
+  EXPECT_EQ(rows(64), 64);
+  EXPECT_EQ(rows(65), 33);
+  EXPECT_EQ(rows(96), 48);
+  EXPECT_EQ(rows(300), 60);
+  KernelConfig shared = kNarrowing;
+  shared.shared = true;
+  EXPECT_EQ(tile_rows(shared, {.m = 96, .n = 8, .k = 64}), 64);
+}
+
 TEST(Columns, SharedTilesHaveFewWorkersEach) {
   const KernelConfig shared{
       .family = KernelFamily::kDecode, .schedule = Schedule::kCooperative, .tile_m = 64, .shared = true};

@@ -3,8 +3,10 @@
 // 64 gate rows and the 64 up rows of the same outputs, so that gate and up of an output end up in the same thread; y is
 // transposed on its way through shared memory (stmatrix.trans). A tile may have fewer columns than the kernel at run
 // time: it then loads fewer weight rows, multiplies what happens to lie in their place, and stores its columns only.
+// decode_stacked.cuh has the tiles that multiply 32 gate and 32 up rows together.
 #pragma once
 
+#include "backends/sm90/decode_stacked.cuh"
 #include "backends/sm90/fused.cuh"
 
 namespace tileglu::sm90 {
@@ -30,14 +32,14 @@ struct DecodeTile : FusedTile<TileM, 64 * Warpgroups, 1, Cluster, Warpgroups, Wa
   using Base::kHalf, Base::kTileM;
   static constexpr int kProducerRegisters = TileM > 64 ? 40 : Base::kProducerRegisters;
   static constexpr int kConsumerRegisters = TileM > 64 ? 232 : Base::kConsumerRegisters;
-  static constexpr bool kGeneral = false;
+  static constexpr bool kThreadsStore = false, kFinishTogether = false;
   static constexpr bool kTakesBias = true;
   static constexpr bool kNarrows = !Shared;
   static constexpr bool kScarceRegisters = TileM > 64;
-  static constexpr int kWidth = TileM;  // of a WGMMA
-  static constexpr int kBlocks = 2;     // gate, up
-  static constexpr int kPortions = 1;   // of y
-  static constexpr int kBox = 64, kBoxRows = TileM;
+  static constexpr int kWidth = TileM;               // of a WGMMA
+  static constexpr int kBlocks = 2;                  // gate, up
+  static constexpr int kPortions = 1;                // of y
+  static constexpr int kBox = 64, kBoxRows = TileM;  // rows of a narrowing tile: as it has
   using Accumulators = float[kBlocks][kWidth / 2];
   static_assert(TileM % 8 == 0 && TileM <= 192, "registers to work with must remain");
 
@@ -109,8 +111,14 @@ struct DecodeTile : FusedTile<TileM, 64 * Warpgroups, 1, Cluster, Warpgroups, Wa
 template <KernelConfig C>
 Result<std::unique_ptr<Launcher>> make(const Problem& problem, const LaunchOptions& options) {
   static_assert(C.schedule == Schedule::kCooperative);
-  using Tile = DecodeTile<C.tile_m, C.tile_n2 / 128, C.cluster_m, C.shared>;
-  return FusedLauncher<C, Tile>::make(problem, options);
+  if constexpr (C.stacked()) {
+    static_assert(!C.shared);
+    static_assert(C.cluster_m == 1);
+    return FusedLauncher<C, StackedTile<C.tile_m, C.tile_n2 / 64, C.split_k>>::make(problem, options);
+  } else {
+    using Tile = DecodeTile<C.tile_m, C.tile_n2 / 128, C.cluster_m, C.shared>;
+    return FusedLauncher<C, Tile>::make(problem, options);
+  }
 }
 
 }  // namespace tileglu::sm90

@@ -9,6 +9,7 @@
 // goes out by TMA from a staging buffer while the next tile's main loop already runs.
 #pragma once
 
+#include "backends/sm90/cluster_meeting.cuh"
 #include "backends/sm90/dependent_launch.cuh"
 #include "backends/sm90/finish.cuh"
 #include "backends/sm90/fused_tile.cuh"
@@ -24,9 +25,10 @@
 
 namespace tileglu::sm90 {
 
-// Named barriers, one per consumer warpgroup.
+// Named barriers; the first two are one per consumer warpgroup.
 inline constexpr int kTensorCoresBarrier = 2;  // ping-pong: the tensor cores are yours
-inline constexpr int kWarpgroupBarrier = 4;    // inside a warpgroup
+inline constexpr int kWarpgroupBarrier = 4;    // inside a warpgroup, or of all that finish a tile together
+inline constexpr int kConsumersBarrier = 6;    // of all consumers
 
 struct FusedParams {
   CUtensorMap a, gate, up, y;
@@ -40,6 +42,7 @@ struct FusedParams {
   GateParams gate_params;
   FinishParams finish;  // all of it for general tiles, else the biases
   Parts parts;
+  int rows;  // of a tile, as columns; here, since elsewhere it moves what sync_pingpong's registers cannot spare
 };
 
 // First row of A and first output column of a CTA's tile, in the order in which clusters take tiles: groups of
@@ -54,17 +57,32 @@ __device__ __forceinline__ Corner corner_of(const FusedParams& p, int tile, int 
   const int first = tile / in_group * p.raster_group;
   const int rest = tile % in_group;
   const int height = min(p.raster_group, p.m_tiles - first);
-  const int row = ((first + rest % height) * T::kCluster + rank) * T::kTileM;
+  const int rank_m = T::kCluster > 1 ? rank : 0;
+  const int row = ((first + rest % height) * T::kCluster + rank_m) * (T::kNarrows ? p.rows : T::kTileM);
   const int tile_n = rest / height;
   // The last narrow tile ends where n does: it has columns of its neighbour too, to which both give the same values.
   if constexpr (T::kNarrows) return {row, min(tile_n * p.columns, p.n - p.columns)};
   return {row, tile_n * T::kHalf};
 }
 
+// Of a whole tile what a CTA multiplies: all of it, or its share where the CTAs of a cluster divide k. Of few k-blocks
+// the last ones have none.
+template <class T>
+__device__ __forceinline__ int share_blocks(const FusedParams& p) {
+  return (p.work.k_blocks + T::kSplit - 1) / T::kSplit;
+}
+template <class T>
+__device__ __forceinline__ void take_share(const FusedParams& p, WorkItem& item, int rank) {
+  if constexpr (T::kSplit > 1) {
+    item.k_begin = min(rank * share_blocks<T>(p), p.work.k_blocks);
+    item.k_end = min(item.k_begin + share_blocks<T>(p), p.work.k_blocks);
+  }
+}
+
 // That the loads of a stage bring.
 template <class T>
 __device__ __forceinline__ std::uint32_t stage_bytes(const FusedParams& p) {
-  if constexpr (T::kNarrows) return (T::kTileM + 2 * p.columns) * kTileK * 2;
+  if constexpr (T::kNarrows) return (p.rows + 2 * p.columns) * kTileK * 2;
   return T::kStageBytes;
 }
 
@@ -111,7 +129,7 @@ __device__ __forceinline__ void load_weights(const FusedParams& p, FusedStorage<
     load(pass == 0 ? p.gate : p.up, weights + first * kTileK, corner.column + first);
   } else {
     if (T::kCluster == 1 || rank == 0) load(p.gate, weights, corner.column);
-    if (T::kCluster == 1 || rank == 1) load(p.up, weights + T::kHalf * kTileK, corner.column);
+    if (T::kCluster == 1 || rank == 1) load(p.up, weights + T::first_up_row(p.columns) * kTileK, corner.column);
   }
 }
 
@@ -127,6 +145,7 @@ __device__ __forceinline__ void produce(const FusedParams& p, FusedStorage<T>& s
   WorkCursor<T::kShared> cursor(p.work, worker);
   bool first = true;
   for (WorkItem item; cursor.next(item);) {
+    take_share<T>(p, item, rank);
     const Corner corner = corner_of<T>(p, item.tile, rank);
     for (int pass = 0; pass < T::kPasses; ++pass) {
       int k = item.k_begin;
@@ -203,7 +222,7 @@ __device__ __forceinline__ void multiply(FusedStorage<T>& s, Ring<T::kStages>& r
   }
   wgmma_wait<0>();
   hold();
-  release(previous);
+  if (T::kSplit == 1 || previous >= 0) release(previous);
 }
 
 // Accumulators of an item: of both passes, with the activation on those of the first.
@@ -221,16 +240,25 @@ __device__ __forceinline__ void sum(const FusedParams& p, FusedStorage<T>& s, co
 
 // A tile's outputs, stored by the threads that compute them.
 template <class T, bool IsBf16, class Synchronize>
-__device__ __forceinline__ void put_general(const FusedParams& p, std::uint16_t* staging, int tile, int rank,
-                                            const typename T::Accumulators& d, const Synchronize& synchronize) {
+__device__ __forceinline__ void put_by_threads(const FusedParams& p, std::uint16_t* staging, int tile, int rank,
+                                               const typename T::Accumulators& d, const Synchronize& synchronize,
+                                               [[maybe_unused]] ClusterMeeting<T::kSplit>& meeting) {
   const Corner corner = corner_of<T>(p, tile, rank);
   auto* sums = reinterpret_cast<float*>(staging);
 #pragma unroll
   for (int block = 0; block < T::kBlocks; ++block) {
-    synchronize();  // the block before has been read
     T::stage_sums(sums, d, block);
     synchronize();
-    T::template finish_rows<IsBf16>(p.finish, sums, corner, p.m, p.n, block);
+    if constexpr (T::kSplit > 1) {
+      meeting.arrive();
+      meeting.wait();
+      T::collect(p, sums, rank);
+      synchronize();
+      meeting.arrive();  // having read the others' sums
+    }
+    T::template finish_rows<IsBf16>(p, sums, corner, rank, block);
+    if constexpr (T::kSplit > 1) meeting.wait();
+    synchronize();  // the sums have been read
   }
 }
 
@@ -265,11 +293,29 @@ __device__ __forceinline__ void put(const FusedParams& p, std::uint16_t* staging
   }
 }
 
+// Tokens that a narrowing tile does not load are multiplied all the same: as zeros, since a token that is there may
+// share a reciprocal with them.
+template <class T>
+__device__ __forceinline__ void clear_unused_tokens(const FusedParams& p, FusedStorage<T>& s) {
+  constexpr int kThreads = 128 * T::kConsumers;
+  const int unused = (T::kTileM - p.rows) * kTileK * 2 / static_cast<int>(sizeof(uint4));
+  for (int stage = 0; stage < T::kStages; ++stage) {
+    auto* rows = reinterpret_cast<uint4*>(s.a[stage] + p.rows * kTileK);
+    for (int i = threadIdx.x % 128 + 128 * T::sharer(); i < unused; i += kThreads) rows[i] = uint4{};
+  }
+  cutlass::arch::fence_view_async_shared();
+  cutlass::arch::NamedBarrier::sync(kThreads, kConsumersBarrier);
+}
+
 template <class T, bool IsBf16>
 __device__ __forceinline__ void consume(const FusedParams& p, FusedStorage<T>& s, int worker, int rank, int warpgroup) {
-  const auto synchronize = [&] { cutlass::arch::NamedBarrier::sync(128, kWarpgroupBarrier + warpgroup); };
-  std::uint16_t* staging = s.y[warpgroup];
+  constexpr int kFinishers = T::kFinishTogether ? T::kSharers : 1;  // warpgroups that finish outputs together
+  const int finisher = T::kFinishTogether ? 0 : warpgroup;
+  const auto synchronize = [&] { cutlass::arch::NamedBarrier::sync(128 * kFinishers, kWarpgroupBarrier + finisher); };
+  std::uint16_t* staging = s.y[finisher];
+  if constexpr (T::kNarrows && !T::kThreadsStore) clear_unused_tokens<T>(p, s);
   typename T::Accumulators d;
+  ClusterMeeting<T::kSplit> meeting(s.meeting);
   Ring<T::kStages> ring;
   WorkCursor<T::kShared> cursor(p.work, worker);
   int turn = 0;  // ping-pong: items go to the two warpgroups in turn
@@ -281,6 +327,7 @@ __device__ __forceinline__ void consume(const FusedParams& p, FusedStorage<T>& s
       }
       if (turn > 0) cutlass::arch::NamedBarrier::sync(256, kTensorCoresBarrier + warpgroup);
     }
+    take_share<T>(p, item, rank);
     sum<T, IsBf16>(p, s, item, rank, ring, d);
     if constexpr (T::kShared) {
       if (item.is_part()) {
@@ -292,8 +339,8 @@ __device__ __forceinline__ void consume(const FusedParams& p, FusedStorage<T>& s
                              [&](int giver) { take_part<T>(p.parts, giver * T::kCluster + rank, d, synchronize); });
       }
     }
-    if constexpr (T::kGeneral) {
-      put_general<T, IsBf16>(p, staging, item.tile, rank, d, synchronize);
+    if constexpr (T::kThreadsStore) {
+      put_by_threads<T, IsBf16>(p, staging, item.tile, rank, d, synchronize, meeting);
     } else {
       put<T, IsBf16>(p, staging, item.tile, rank, d, synchronize);
     }
@@ -305,8 +352,9 @@ template <class T, bool IsBf16>
 __global__ void __launch_bounds__(T::kThreads, 1) fused_kernel(const __grid_constant__ FusedParams p) {
   extern __shared__ __align__(1024) char raw[];
   auto& s = *reinterpret_cast<FusedStorage<T>*>(raw);
-  const int rank = T::kCluster > 1 ? static_cast<int>(cute::block_rank_in_cluster()) : 0;
-  const int worker = blockIdx.x / T::kCluster;
+  constexpr int kCtas = T::kCluster * T::kSplit;  // of a cluster
+  const int rank = kCtas > 1 ? static_cast<int>(cute::block_rank_in_cluster()) : 0;
+  const int worker = blockIdx.x / kCtas;
   if (threadIdx.x == 128) {
     for (const CUtensorMap* map : {&p.a, &p.gate, &p.up, &p.y}) {
       asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
@@ -317,10 +365,11 @@ __global__ void __launch_bounds__(T::kThreads, 1) fused_kernel(const __grid_cons
       s.full[i].init(1);
       s.empty[i].init(T::kCluster * T::kSharers);  // every consumer of the stage, in every CTA of the cluster
     }
+    if constexpr (T::kSplit > 1) cutlass::arch::ClusterBarrier::init(&s.meeting, T::kSplit);
     cutlass::arch::fence_barrier_init();
   }
   const auto cluster_synchronize = [] {
-    if constexpr (T::kCluster > 1) {
+    if constexpr (kCtas > 1) {
       cute::cluster_arrive_relaxed();
       cute::cluster_wait();
     } else {
@@ -343,6 +392,7 @@ __global__ void __launch_bounds__(T::kThreads, 1) fused_kernel(const __grid_cons
 template <KernelConfig C, class T>
 class FusedLauncher final : public Launcher {
   static_assert(C.takes_bias() == T::kTakesBias && C.narrows() == T::kNarrows);
+  static_assert(C.cluster_m == T::kCluster && C.split_k == T::kSplit);
 
  public:
   static Result<std::unique_ptr<Launcher>> make(const Problem& problem, const LaunchOptions& options) {
@@ -366,7 +416,7 @@ class FusedLauncher final : public Launcher {
     TILEGLU_TRY(set_base(params.a, operands.a));
     TILEGLU_TRY(set_base(params.gate, gate_half(problem_, operands).base));
     TILEGLU_TRY(set_base(params.up, up_half(problem_, operands).base));
-    if constexpr (!T::kGeneral) TILEGLU_TRY(set_base(params.y, operands.y));
+    if constexpr (!T::kThreadsStore) TILEGLU_TRY(set_base(params.y, operands.y));
     params.finish = finish_params(problem_, operands);
     if (params.work.shared_tiles > 0) {
       params.parts.values = static_cast<float4*>(operands.workspace);
@@ -376,9 +426,9 @@ class FusedLauncher final : public Launcher {
     }
     cudaLaunchAttribute attributes[]{dependent_launch(), {}};
     attributes[1].id = cudaLaunchAttributeClusterDimension;
-    attributes[1].val.clusterDim = {static_cast<unsigned>(T::kCluster), 1, 1};
+    attributes[1].val.clusterDim = {static_cast<unsigned>(C.cluster_size()), 1, 1};
     cudaLaunchConfig_t config{};
-    config.gridDim = dim3(static_cast<unsigned>(params.work.workers * T::kCluster));
+    config.gridDim = dim3(static_cast<unsigned>(params.work.workers * C.cluster_size()));
     config.blockDim = dim3(T::kThreads);
     config.dynamicSmemBytes = kSharedBytes;
     config.stream = static_cast<cudaStream_t>(operands.stream);
@@ -399,6 +449,7 @@ class FusedLauncher final : public Launcher {
   FusedLauncher(const Problem& problem, const LaunchOptions& options) : problem_(problem) {
     params_.work = split_of(C, problem, options.sm_count);
     params_.m_tiles = static_cast<int>(cluster_tiles_m(C, problem));
+    params_.rows = tile_rows(C, problem);
     params_.columns = tile_columns(C, problem, options.sm_count);
     params_.n_tiles = static_cast<int>(tiles_n(problem, params_.columns));
     params_.raster_group = C.raster_group;
@@ -416,16 +467,18 @@ class FusedLauncher final : public Launcher {
       return MatrixView{
           .rows = rows, .columns = columns, .stride = stride, .box_rows = box_rows, .box_columns = box_columns};
     };
-    TILEGLU_TRY(encode(matrix(p.m, p.k, p.lda, T::kTileM, kTileK), params_.a));
+    TILEGLU_TRY(encode(matrix(p.m, p.k, p.lda, params_.rows, kTileK), params_.a));
     const int load_rows = T::kNarrows ? params_.columns : T::kLoadRows;
     TILEGLU_TRY(encode_half(gate_half(p, {}), load_rows, params_.grouped, params_.gate));
     TILEGLU_TRY(encode_half(up_half(p, {}), load_rows, params_.grouped, params_.up));
-    if constexpr (T::kGeneral) return {};  // y is stored by threads
-    if constexpr (T::kNarrows) {
+    if constexpr (T::kThreadsStore) {
+      return {};
+    } else if constexpr (T::kNarrows) {
       const SlicesView slices{.rows = p.m, .columns = p.n, .stride = p.ldy, .slice_columns = params_.columns};
-      return encode(slices, T::kBoxRows, params_.y);
+      return encode(slices, params_.rows, params_.y);
+    } else {
+      return encode(matrix(p.m, p.n, p.ldy, T::kBoxRows, T::kBox), params_.y);
     }
-    return encode(matrix(p.m, p.n, p.ldy, T::kBoxRows, T::kBox), params_.y);
   }
 
   std::size_t flags_offset() const {

@@ -25,6 +25,7 @@ struct FusedTile {
   static constexpr int kConsumers = Consumers, kSharers = Sharers;
   static constexpr bool kPingpong = kConsumers > kSharers;
   static constexpr bool kShared = Shared;  // tiles may be cut along k (plan/work_split.hpp)
+  static constexpr int kSplit = 1;         // CTAs of a cluster that divide k
   static constexpr int kThreads = 128 * (1 + kConsumers);
   static constexpr int kAccumulators = 2 * kTileM * kHalf / (128 * kSharers);  // of a thread
   // A thread of each of three warpgroups has 168 at first; what leaves no spill on either side.
@@ -40,6 +41,8 @@ struct FusedTile {
   static_assert(kStages >= 3);
   static_assert(!kShared || kPasses == 1);
 
+  // Of a stage whose tile has `columns` columns; the first gate row is row 0.
+  __device__ static int first_up_row(int /*columns*/) { return kHalf; }
   // The warpgroup's place among those that share its tile.
   __device__ static int sharer() { return kPingpong ? 0 : static_cast<int>(threadIdx.x) / 128 - 1; }
 };
@@ -51,6 +54,7 @@ struct FusedStorage {
   alignas(1024) std::uint16_t y[T::kConsumers][T::kStagingElements];
   alignas(8) cutlass::arch::ClusterTransactionBarrier full[T::kStages];
   cutlass::arch::ClusterBarrier empty[T::kStages];
+  std::uint64_t meeting;  // of the CTAs that divide k
 };
 
 }  // namespace tileglu::sm90

@@ -24,7 +24,7 @@ struct TokenRowsTile : FusedTile<TileM, TileN2 / 2, Passes, Cluster, 2, Pingpong
   using Base = FusedTile<TileM, TileN2 / 2, Passes, Cluster, 2, Pingpong ? 1 : 2, Shared,
                          General ? 64 * 2 * sums_stride(TileN2 / 2) * 2 : 64 * TileN2 / 2>;
   using Base::kHalf, Base::kSharers, Base::kTileM;
-  static constexpr bool kGeneral = General, kNarrows = false;
+  static constexpr bool kThreadsStore = General, kFinishTogether = false, kNarrows = false;
   static constexpr bool kScarceRegisters = Base::kAccumulators > 160;
   static constexpr bool kTakesBias = !Shared;
   static constexpr int kWidth = TileN2 / Passes;                  // of a WGMMA
@@ -85,8 +85,8 @@ struct TokenRowsTile : FusedTile<TileM, TileN2 / 2, Passes, Cluster, 2, Pingpong
     }
   }
   template <bool IsBf16>
-  __device__ __forceinline__ static void finish_rows(const FinishParams& p, const float* sums, Corner corner, int m,
-                                                     int n, int block) {
+  __device__ __forceinline__ static void finish_rows(const FusedParams& p, const float* sums, Corner corner, int,
+                                                     int block) {
     const int first_row = corner.row + (block * kSharers + Base::sharer()) * 64;
     constexpr int kBatch = 4;  // of a thread, so that its loads of operands wait for each other no more
     static_assert(64 * kHalf % (128 * kBatch) == 0);
@@ -99,11 +99,11 @@ struct TokenRowsTile : FusedTile<TileM, TileN2 / 2, Passes, Cluster, 2, Pingpong
         const float* gate = sums + (row_of(i) - first_row) * sums_stride(kHalf) + column_of(i) - corner.column;
         values[i][0] = gate[0];
         values[i][1] = gate[64 * sums_stride(kHalf)];
-        if (row_of(i) < m && column_of(i) < n) add_operands<IsBf16>(p, row_of(i), column_of(i), values[i]);
+        if (row_of(i) < p.m && column_of(i) < p.n) add_operands<IsBf16>(p.finish, row_of(i), column_of(i), values[i]);
       }
 #pragma unroll
       for (int i = 0; i < kBatch; ++i) {
-        if (row_of(i) < m && column_of(i) < n) store_output<IsBf16>(p, row_of(i), column_of(i), values[i]);
+        if (row_of(i) < p.m && column_of(i) < p.n) store_output<IsBf16>(p.finish, row_of(i), column_of(i), values[i]);
       }
     }
   }

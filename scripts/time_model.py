@@ -2,6 +2,7 @@
 """The planner's time model (src/plan/time_model.cpp) again, for fit_times.py, with its numbers read from the C++. That both say
 the same is tested (tests/scripts/time_model_test.py)."""
 
+import math
 import pathlib
 import re
 
@@ -26,6 +27,7 @@ LINE, SECTOR = int(constant("time_model.cpp", "kLine")), int(constant("time_mode
 ALONE_DECODE = constant("time_model.cpp", "kAloneDecode")
 ALONE_PREFILL = constant("time_model.cpp", "kAlonePrefill")
 NORM, L2_NORM = constant("time_model.cpp", "kNorm"), constant("time_model.cpp", "kL2Norm")
+WHOLE_WAVES = constant("time_model.cpp", "kWholeWaves")
 SHORTEST_PART = int(constant("work_split.hpp", "kShortestPart"))
 MOST_PARTS = int(constant("work_split.hpp", "kMostParts"))
 NAME = re.compile(
@@ -44,21 +46,27 @@ def work_of(name, m, n, k):
     time_model.cpp."""
     streamed = STREAMED.match(name)
     if streamed:
-        outputs, mma = int(streamed["n2"]) // 2, streamed["kind"] == "mma"
+        outputs, mma, tile_k = int(streamed["n2"]) // 2, streamed["kind"] == "mma", int(streamed["k"])
+        if mma:
+            slots = 5 if streamed["m"] == "8" and tile_k == 512 else 4
+        else:
+            slots = 12 if tile_k == 256 else 10
         blocks = ceil_div(n, outputs) if mma else ceil_div(n, 4 * outputs)
-        waves = max(1.0, blocks / (SM_COUNT * (4 if mma else 10)))
-        return waves, ceil_div(k, int(streamed["k"])), 0, 0, min(1.0, blocks / SM_COUNT)
+        waves = blocks / (SM_COUNT * slots * 0.5)
+        waves = max(1.0, WHOLE_WAVES * math.ceil(waves) + (1 - WHOLE_WAVES) * waves)
+        return waves, ceil_div(k, tile_k), 0, 0, min(1.0, blocks / SM_COUNT)
     config = NAME.match(name)
     rows, most_columns = int(config["m"]), int(config["n2"]) // 2
     cluster, split = int(config["cluster"]), int(config["split"] or 1)
-    tiles_m, most, columns = ceil_div(m, rows * cluster), SM_COUNT // (cluster * split), most_columns
+    usable = SM_COUNT * 7 // 8 if cluster * split > 2 else SM_COUNT  # most_workers()
+    tiles_m, most, columns = ceil_div(m, rows * cluster), usable // (cluster * split), most_columns
     if config["family"] == "decode" and not config["shared"]:  # tile_rows() and tile_columns()
         rows = ceil_div(m, tiles_m * cluster)
         tiles_n = ceil_div(tiles_m * ceil_div(n, columns), most) * most // tiles_m
         columns = 8 * ceil_div(n, 8 * tiles_n)
     tiles, k_blocks = tiles_m * ceil_div(n, columns), ceil_div(k, TILE_K)
     useful = tiles * min(ceil_div(k_blocks, SHORTEST_PART), MOST_PARTS) if config["shared"] else tiles
-    workers = min(useful, most)
+    workers = min(useful, most)  # at a time
     rest = tiles % workers
     shared = rest + (workers if tiles >= workers else 0) if rest and config["shared"] else 0
     waves = shared / workers + ceil_div(tiles - shared, workers)

@@ -80,7 +80,8 @@ Status sizes_fit(const KernelConfig& config, const Problem& p) {
   if (config.streamed() && p.m > config.tile_m) {
     return declined("m={} is above {} tokens", p.m, config.tile_m);
   }
-  if (tiles_m > kMaxInt32 / tiles_n) return declined("m={} and n={} make more than 2^31 tiles", p.m, p.n);
+  if (tiles_m > kMaxInt32 / tiles_n / config.split_k)
+    return declined("m={} and n={} make more than 2^31 tiles", p.m, p.n);
   if (p.k == 0) return declined("k=0 leaves nothing to multiply");
   if (p.n % 8 != 0) return declined("n={} is not a multiple of 8 (16-byte TMA rule)", p.n);
   if (p.k % 8 != 0) return declined("k={} is not a multiple of 8 (16-byte TMA rule)", p.k);

@@ -31,6 +31,8 @@ constexpr std::int64_t kLine = 64, kSector = 16;  // elements
 // saves as much less as it is narrower.
 constexpr double kAloneDecode = 0.5, kAlonePrefill = 0.25;
 constexpr double kNorm = 2.8, kL2Norm = 6;
+// How far the last wave of a streamed kernel's blocks takes the time of a whole one.
+constexpr double kWholeWaves = 0.75;
 // FLOP per microsecond and SM that the power limit leaves on long problems (715 TFLOP/s on 132 SMs).
 constexpr double kSustainedFlopPerUs = 5.42e6;
 // The device that kSm90Times was measured on.
@@ -63,12 +65,19 @@ struct Load {
   double sms;  // share of them that take part
 };
 
-// Blocks of a streamed kernel: of a warp's outputs for mma, of four times as many for vector; so many of them on an SM.
+// Blocks of a streamed kernel that fit on an SM, by their registers (38, 48, 88, 126 and 112 a thread).
+int slots_of(const KernelConfig& config) {
+  if (config.family == KernelFamily::kVector) return config.tile_k == 256 ? 12 : 10;
+  return config.tile_m == 8 && config.tile_k == 512 ? 5 : 4;
+}
+
+// A block has a warp's outputs for mma, four times as many for vector. Blocks of the next launch take the slots that
+// the one before leaves, and wait in them for its end. Where they have more than half of the slots, some come later.
 Load load_of_streamed(const KernelConfig& config, const Problem& p, int sm_count) {
-  const bool mma = config.family == KernelFamily::kMma;
-  const int outputs = config.tile_n2 / 2 * (mma ? 1 : 4), resident = mma ? 4 : 10;
+  const int outputs = config.tile_n2 / 2 * (config.family == KernelFamily::kMma ? 1 : 4);
   const auto blocks = static_cast<double>(ceil_div(p.n, outputs));
-  return {.tiles = std::max(1.0, blocks / (sm_count * resident)),
+  const double waves = blocks / (sm_count * slots_of(config) * 0.5);
+  return {.tiles = std::max(1.0, kWholeWaves * std::ceil(waves) + (1 - kWholeWaves) * waves),
           .steps = static_cast<double>(ceil_div(p.k, config.tile_k)),
           .parts = 0,
           .l2_bytes = 0,
@@ -78,9 +87,11 @@ Load load_of_streamed(const KernelConfig& config, const Problem& p, int sm_count
 Load load_of(const KernelConfig& config, const Problem& p, int sm_count) {
   if (config.streamed()) return load_of_streamed(config, p, sm_count);
   const WorkSplit work = split_of(config, p, sm_count);
-  const double waves = static_cast<double>(work.shared_tiles) / work.workers +
-                       static_cast<double>(ceil_div(work.tiles - work.shared_tiles, work.workers));
-  const double most = static_cast<double>(most_workers(config, sm_count));
+  const std::int64_t most_at_once = most_workers(config, sm_count);
+  const double waves =
+      static_cast<double>(work.shared_tiles) / work.workers +
+      static_cast<double>(ceil_div(work.tiles - work.shared_tiles, std::min<std::int64_t>(work.workers, most_at_once)));
+  const auto most = static_cast<double>(most_at_once);
   const double busy = config.shared ? work.workers / most : work.tiles / (waves * most);
   const int columns = tile_columns(config, p, sm_count);
   const double alone =
@@ -90,7 +101,7 @@ Load load_of(const KernelConfig& config, const Problem& p, int sm_count) {
           .steps = static_cast<double>(ceil_div(work.k_blocks, config.split_k)),
           .parts = work.shared_tiles > 0 ? std::max(1.0, static_cast<double>(work.workers) / work.tiles) : 0,
           .l2_bytes = static_cast<double>(kElementBytes * config.tile_k) * work.k_blocks * work.tiles * rows,
-          .sms = work.workers / most};
+          .sms = std::min(1.0, work.workers / most)};
 }
 
 double off_grid(std::int64_t stride) {

@@ -105,6 +105,10 @@ constexpr WorkSplit split_of(const KernelConfig& c, const Problem& p, int sm_cou
   const std::int64_t tiles = cluster_tiles_m(c, p) * tiles_n(p, tile_columns(c, p, sm_count));
   const std::int64_t k_blocks = ceil_div(p.k, c.tile_k);
   const std::int64_t most = most_workers(c, sm_count);
+  // A cluster that divides k does one tile and ends.
+  if (c.split_k > 1) {
+    return WorkSplit::make(static_cast<int>(tiles), static_cast<int>(k_blocks), static_cast<int>(tiles), false);
+  }
   // Workers beyond the number of tiles need a share that is worth it.
   const std::int64_t parts =
       std::min<std::int64_t>(ceil_div(k_blocks, WorkSplit::kShortestPart), WorkSplit::kMostParts);

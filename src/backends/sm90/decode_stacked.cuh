@@ -7,6 +7,7 @@
 // FLOP. Each CTA then finishes its share of the outputs, from the sums of all, added in the order of k.
 #pragma once
 
+#include "backends/sm90/cluster_memory.cuh"
 #include "backends/sm90/fused.cuh"
 
 namespace tileglu::sm90 {
@@ -16,11 +17,17 @@ constexpr int stacked_stride(int tile_m) {
   return tile_m + 8;
 }
 
+// Elements of y's staging buffer that hold the sums of a warpgroup; a tile that is the only one of its CTAs needs none.
+constexpr int stacked_staging(int tile_m, int split) {
+  return split > 1 ? 1 : 64 * stacked_stride(tile_m) * 2;
+}
+
 template <int TileM, int Warpgroups, int Split>
 struct StackedTile
-    : FusedTile<TileM, 32 * Warpgroups, 1, 1, Warpgroups, Warpgroups, false, 64 * stacked_stride(TileM) * 2> {
-  using Base = FusedTile<TileM, 32 * Warpgroups, 1, 1, Warpgroups, Warpgroups, false, 64 * stacked_stride(TileM) * 2>;
+    : FusedTile<TileM, 32 * Warpgroups, 1, 1, Warpgroups, Warpgroups, false, stacked_staging(TileM, Split)> {
+  using Base = FusedTile<TileM, 32 * Warpgroups, 1, 1, Warpgroups, Warpgroups, false, stacked_staging(TileM, Split)>;
   static constexpr int kSplit = Split;
+  static constexpr int kSumsBytes = 64 * Warpgroups * stacked_stride(TileM) * 4;
   static constexpr bool kThreadsStore = true, kFinishTogether = true;
   static constexpr bool kTakesBias = true;
   static constexpr bool kNarrows = true;
@@ -65,7 +72,7 @@ struct StackedTile
 #pragma unroll
       for (int cta = 0; cta < Split; ++cta) {
         if (cta * share_blocks<StackedTile>(p) >= p.work.k_blocks) continue;
-        const float4 v = load_cluster(in_cta(cute::cast_smem_ptr_to_uint(at), cta));
+        const float4 v = load_from_cta(cute::cast_smem_ptr_to_uint(at), cta);
         total = make_float4(total.x + v.x, total.y + v.y, total.z + v.z, total.w + v.w);
       }
       *reinterpret_cast<float4*>(at) = total;

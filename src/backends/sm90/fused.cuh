@@ -9,7 +9,6 @@
 // goes out by TMA from a staging buffer while the next tile's main loop already runs.
 #pragma once
 
-#include "backends/sm90/cluster_meeting.cuh"
 #include "backends/sm90/dependent_launch.cuh"
 #include "backends/sm90/finish.cuh"
 #include "backends/sm90/fused_tile.cuh"
@@ -241,25 +240,34 @@ __device__ __forceinline__ void sum(const FusedParams& p, FusedStorage<T>& s, co
 // A tile's outputs, stored by the threads that compute them.
 template <class T, bool IsBf16, class Synchronize>
 __device__ __forceinline__ void put_by_threads(const FusedParams& p, std::uint16_t* staging, int tile, int rank,
-                                               const typename T::Accumulators& d, const Synchronize& synchronize,
-                                               [[maybe_unused]] ClusterMeeting<T::kSplit>& meeting) {
+                                               const typename T::Accumulators& d, const Synchronize& synchronize) {
   const Corner corner = corner_of<T>(p, tile, rank);
   auto* sums = reinterpret_cast<float*>(staging);
 #pragma unroll
   for (int block = 0; block < T::kBlocks; ++block) {
     T::stage_sums(sums, d, block);
     synchronize();
-    if constexpr (T::kSplit > 1) {
-      meeting.arrive();
-      meeting.wait();
-      T::collect(p, sums, rank);
-      synchronize();
-      meeting.arrive();  // having read the others' sums
-    }
     T::template finish_rows<IsBf16>(p, sums, corner, rank, block);
-    if constexpr (T::kSplit > 1) meeting.wait();
     synchronize();  // the sums have been read
   }
+}
+
+// The same for a tile whose k the CTAs of a cluster have divided; the only one of each, so that the sums may take the
+// place of the pipeline. All other threads of the cluster pass its barrier twice meanwhile.
+template <class T, bool IsBf16, class Synchronize>
+__device__ __forceinline__ void put_together(const FusedParams& p, FusedStorage<T>& s, int tile, int rank,
+                                             const typename T::Accumulators& d, const Synchronize& synchronize) {
+  static_assert(T::kBlocks == 1 && T::kSumsBytes <= T::kStages * T::kStageBytes);
+  auto* sums = reinterpret_cast<float*>(&s);
+  synchronize();  // all have multiplied
+  T::stage_sums(sums, d, 0);
+  cute::cluster_arrive();
+  cute::cluster_wait();
+  T::collect(p, sums, rank);
+  synchronize();
+  cute::cluster_arrive();
+  T::template finish_rows<IsBf16>(p, sums, corner_of<T>(p, tile, rank), rank, 0);
+  cute::cluster_wait();  // until nobody reads the sums
 }
 
 // The same by TMA, from the staging buffer of the warpgroup.
@@ -315,7 +323,6 @@ __device__ __forceinline__ void consume(const FusedParams& p, FusedStorage<T>& s
   std::uint16_t* staging = s.y[finisher];
   if constexpr (T::kNarrows && !T::kThreadsStore) clear_unused_tokens<T>(p, s);
   typename T::Accumulators d;
-  ClusterMeeting<T::kSplit> meeting(s.meeting);
   Ring<T::kStages> ring;
   WorkCursor<T::kShared> cursor(p.work, worker);
   int turn = 0;  // ping-pong: items go to the two warpgroups in turn
@@ -339,8 +346,10 @@ __device__ __forceinline__ void consume(const FusedParams& p, FusedStorage<T>& s
                              [&](int giver) { take_part<T>(p.parts, giver * T::kCluster + rank, d, synchronize); });
       }
     }
-    if constexpr (T::kThreadsStore) {
-      put_by_threads<T, IsBf16>(p, staging, item.tile, rank, d, synchronize, meeting);
+    if constexpr (T::kSplit > 1) {
+      put_together<T, IsBf16>(p, s, item.tile, rank, d, synchronize);
+    } else if constexpr (T::kThreadsStore) {
+      put_by_threads<T, IsBf16>(p, staging, item.tile, rank, d, synchronize);
     } else {
       put<T, IsBf16>(p, staging, item.tile, rank, d, synchronize);
     }
@@ -365,7 +374,6 @@ __global__ void __launch_bounds__(T::kThreads, 1) fused_kernel(const __grid_cons
       s.full[i].init(1);
       s.empty[i].init(T::kCluster * T::kSharers);  // every consumer of the stage, in every CTA of the cluster
     }
-    if constexpr (T::kSplit > 1) cutlass::arch::ClusterBarrier::init(&s.meeting, T::kSplit);
     cutlass::arch::fence_barrier_init();
   }
   const auto cluster_synchronize = [] {
@@ -382,6 +390,13 @@ __global__ void __launch_bounds__(T::kThreads, 1) fused_kernel(const __grid_cons
   if (warpgroup == 0) {
     cutlass::arch::warpgroup_reg_dealloc<T::kProducerRegisters>();
     if (threadIdx.x == 0) produce<T>(p, s, worker, rank);
+    if constexpr (T::kSplit > 1) {
+      __syncwarp();
+      for (int i = 0; i < 2; ++i) {  // put_together()
+        cute::cluster_arrive();
+        cute::cluster_wait();
+      }
+    }
   } else {
     cutlass::arch::warpgroup_reg_alloc<T::kConsumerRegisters>();
     consume<T, IsBf16>(p, s, worker, rank, warpgroup - 1);

@@ -54,7 +54,6 @@ struct FusedStorage {
   alignas(1024) std::uint16_t y[T::kConsumers][T::kStagingElements];
   alignas(8) cutlass::arch::ClusterTransactionBarrier full[T::kStages];
   cutlass::arch::ClusterBarrier empty[T::kStages];
-  std::uint64_t meeting;  // of the CTAs that divide k
 };
 
 }  // namespace tileglu::sm90

@@ -159,6 +159,22 @@ TEST(Columns, SharedTilesHaveFewWorkersEach) {
   EXPECT_EQ(split_of(shared, {.m = 64, .n = 608, .k = 128}, 132).workers, 10);
 }
 
+// As many clusters of four as fit in the GPCs decide how narrow the tiles are; each does one of them, however many.
+TEST(Clusters, ThatDivideKDoOneTile) {
+  const KernelConfig quad{
+      .family = KernelFamily::kDecode, .schedule = Schedule::kCooperative, .tile_m = 64, .tile_n2 = 128, .split_k = 4};
+  EXPECT_EQ(most_workers(quad, 132), 28);
+  EXPECT_EQ(most_workers(quad, 3), 1);
+  EXPECT_EQ(tile_columns(quad, {.m = 64, .n = 608, .k = 4096}, 132), 24);
+  for (const std::int64_t n : {608, 1792, 4864, 20000}) {
+    const Problem p{.m = 64, .n = n, .k = 4096};
+    const WorkSplit work = split_of(quad, p, 132);
+    EXPECT_EQ(work.tiles, tiles_n(p, tile_columns(quad, p, 132)));
+    EXPECT_EQ(work.workers, work.tiles);
+    EXPECT_EQ(work.shared_tiles, 0);
+  }
+}
+
 // Positions are counted in 32 bits.
 TEST(WorkSplit, DepthsThatWouldOverflowAreNotShared) {
   EXPECT_EQ(WorkSplit::make(263, 1 << 25, 132, true).shared_tiles, 0);

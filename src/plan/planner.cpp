@@ -149,22 +149,35 @@ Status none_legal(const std::vector<Candidate>& list) {
   return {Code::kNotSupported, text};
 }
 
-// The legal candidate that was measured to be the fastest, for this very problem or for the one that it resembles; else
-// list.end().
+// The row for this bucket of m, or else for the least one above that was measured; nullptr if there is none.
+const TuningTable::value_type* row_from(const TuningTable& table, const TuningKey& key) {
+  const auto row = table.lower_bound(key);
+  if (row == table.end()) return nullptr;
+  TuningKey same = row->first;
+  same.m_bucket = key.m_bucket;
+  return same == key ? &*row : nullptr;
+}
+
+// The legal candidate that was measured to be the fastest, for this very problem or for the one that it resembles; or
+// that took less for more tokens than the model expects of any; else list.end().
 std::vector<Candidate>::iterator measured(std::vector<Candidate>& list, const Problem& problem,
                                           const DeviceSpec& device, PlanFlags flags) {
   const TuningKey exact = tuning_key(problem, device), like = resembling(exact);
   const TuningTable &user = device.tuning->user, &shipped = device.tuning->shipped;
-  for (const auto& [table, key] : {std::pair{&user, exact}, {&shipped, exact}, {&user, like}, {&shipped, like}}) {
-    const auto row = table->find(key);
-    if (row == table->end()) continue;
-    const auto found = std::ranges::find_if(list, [&](const Candidate& candidate) {
-      const KernelConfig& config = config_of(candidate);
-      return candidate.legal.ok() && !is_behind(config, flags) && config_name(config) == row->second.kernel;
-    });
-    if (found == list.end()) continue;
-    if (key == exact) found->measured_us = row->second.median_us;
-    return found;
+  const double predicted_us = list.front().predicted_us;
+  for (const bool is_above : {false, true}) {
+    for (const auto& [table, key] : {std::pair{&user, exact}, {&shipped, exact}, {&user, like}, {&shipped, like}}) {
+      const auto* row = row_from(*table, key);
+      if (row == nullptr || (row->first.m_bucket > key.m_bucket) != is_above) continue;
+      if (is_above && row->second.median_us >= predicted_us) continue;
+      const auto found = std::ranges::find_if(list, [&](const Candidate& candidate) {
+        const KernelConfig& config = config_of(candidate);
+        return candidate.legal.ok() && !is_behind(config, flags) && config_name(config) == row->second.kernel;
+      });
+      if (found == list.end()) continue;
+      if (row->first == exact) found->measured_us = row->second.median_us;
+      return found;
+    }
   }
   return list.end();
 }

@@ -96,11 +96,27 @@ TEST(TuningBucket, HasOneGridOfTiles) {
 }
 
 TEST(TuningBucket, NeighboursOfAMeasuredMAreLeftToTheModel) {
-  const DeviceSpec device = tuned({.user = row(problem(2048), other_kernel(problem())), .shipped = {}});
+  const DeviceSpec device = tuned({.user = row(problem(2048), other_kernel(problem()), 1000), .shipped = {}});
   for (const std::int64_t m : {1921, 2000, 2048}) {
     EXPECT_EQ(chosen(problem(m), device), other_kernel(problem())) << m;
   }
   for (const std::int64_t m : {1920, 2049, 4096}) EXPECT_EQ(chosen(problem(m), device), predicted_kernel(problem(m)));
+}
+
+// A kernel takes no longer for fewer tokens.
+TEST(TuningBucket, ARowForMoreTokensServesWhereItIsFasterThanThePrediction) {
+  const std::string other = other_kernel(problem());
+  const double predicted_us = choose(problem(1800), kH200).value().predicted_us;
+  const auto chosen_with = [&](double row_us) {
+    TuningTable rows = row(problem(2048), other, row_us);
+    rows.merge(row(problem(4096), other_kernel(problem(), 2), 1));  // further above: not asked
+    return chosen(problem(1800), tuned({.user = {}, .shipped = rows}));
+  };
+  EXPECT_EQ(chosen_with(0.99 * predicted_us), other);
+  EXPECT_EQ(chosen_with(1.01 * predicted_us), predicted_kernel(problem(1800)));
+  const DeviceSpec device = tuned({.user = {}, .shipped = row(problem(2048), other, 0.5 * predicted_us)});
+  EXPECT_EQ(choose(problem(1800), device).value().measured_us, 0) << "measured for other tokens";
+  EXPECT_EQ(chosen(problem(2100), device), predicted_kernel(problem(2100))) << "a row below says nothing";
 }
 
 // --- Keys -----------------------------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ Load load_of(const KernelConfig& config, const Problem& p, int sm_count) {
   const double busy = config.shared ? work.workers / most : work.tiles / (waves * most);
   const int columns = tile_columns(config, p, sm_count);
   const double alone =
-      config.family == KernelFamily::kDecode ? kAloneDecode * columns / (config.tile_n2 / 2) : kAlonePrefill;
+      config.family == KernelFamily::kDecode ? kAloneDecode * 2 * columns / config.tile_n2 : kAlonePrefill;
   const int rows = config.cluster_m * tile_rows(config, p) + 2 * columns;
   return {.tiles = waves * (1 - alone * (1 - busy)),
           .steps = static_cast<double>(ceil_div(work.k_blocks, config.split_k)),

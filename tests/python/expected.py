@@ -106,12 +106,14 @@ def error(y, wanted):
 
 
 def check(y, x, gate, up, activation="silu", **how):
-    """Asserts that y is at least as near to the exact result as the unfused computation. how: numbers and operands."""
+    """Asserts that y is at least as near to the exact result as the unfused computation, but for the order of the sums in
+    fp32, in which libraries differ. how: numbers and operands."""
     wanted = exact(x, gate, up, activation, **how)
     assert y.shape == wanted.shape
     limit = error(unfused(x.reshape(-1, x.shape[-1]), gate, up, activation, **how).reshape(wanted.shape), wanted)
     found = error(y, wanted)
-    assert found <= 1.1 * limit + 1e-7, f"relative error {found:.3e}, unfused {limit:.3e}"
+    order_of_sums = 2**-24 * x.shape[-1] ** 0.5
+    assert found <= 1.1 * limit + order_of_sums, f"relative error {found:.3e}, unfused {limit:.3e}"
     if activation != "identity":  # which is symmetric
         assert error(exact(x, up, gate, activation, **how), wanted) > 20 * limit, "the data cannot tell gate from up"
     for name in how:  # nor be without one of them
